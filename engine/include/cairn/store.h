@@ -78,6 +78,12 @@ struct cairn_put_options {
 	 * passes the same one. NULL: the caller does not care.
 	 */
 	char *nonce; /* CAIRN_NONCE_SIZE bytes of the caller */
+	/*
+	 * Of if_absent: the key is never written again (claim, commit, marker, snapshot), so finding
+	 * another's object after an ambiguous attempt proves that ours was never there: CAIRN_EXISTS.
+	 * False (a lease, a doc): ours may have been there and been replaced since: CAIRN_UNKNOWN.
+	 */
+	bool immutable;
 };
 
 struct cairn_delete_options {
@@ -96,20 +102,33 @@ struct cairn_entry {
 struct cairn_list_options {
 	bool delimited;          /* cut keys behind the first `/` after the prefix: one level of a tree */
 	bool names_only;         /* size, modified and etag are not needed and may be missing */
-	const char *start_after; /* only keys behind this one, in byte order. NULL: all */
+	const char *start_after; /* only entries whose key, as listed, is behind this one. NULL: all */
 	const char *token;       /* continues a listing: the page's ret token. NULL: from the start */
 	size_t max;              /* at most so many entries; 0: as many as the store gives at once */
 };
 
-/* One page of a listing, in byte order of the keys. */
+/*
+ * One page of a listing, in byte order of the keys. The listing owns the entries and their keys and
+ * etags (which lie in few big chunks): an entry may be left out by moving others over it, its
+ * strings are never freed one by one.
+ */
 struct cairn_listing {
-	struct cairn_entry *entries; /* owned */
+	struct cairn_entry *entries;
 	size_t count;
-	char *token; /* owned; NULL when the listing is complete */
+	char *token; /* owned, malloc; NULL when the listing is complete */
+	size_t capacity;                    /* private: room in entries */
+	struct cairn_listing_chunk *chunks; /* private: the memory of keys and etags */
 };
 
 CAIRN_EXPORT void cairn_listing_init(struct cairn_listing *listing);
 CAIRN_EXPORT void cairn_listing_release(struct cairn_listing *listing);
+
+/*
+ * Move the entries of `page` behind those of `listing`, and its token in place of listing's.
+ * `page` is empty afterwards, `listing` releases all. CAIRN_NO_MEMORY: both are as before.
+ */
+CAIRN_EXPORT int cairn_listing_append(struct cairn_listing *listing, struct cairn_listing *page)
+	CAIRN_MUST_USE;
 
 /* What a store is and can do; constant after the probe. */
 struct cairn_capabilities {
@@ -194,7 +213,10 @@ CAIRN_EXPORT int cairn_store_list(struct cairn_store *store, struct cairn_call *
 				  const char *prefix, const struct cairn_list_options *options,
 				  struct cairn_listing *ret_listing) CAIRN_MUST_USE;
 
-/* Does the prefix `prefix` (ends in `/`) stand, by a key below it or made? 0 or CAIRN_NOT_FOUND. */
+/*
+ * Does the prefix `prefix` (ends in `/`, or "": the bucket) stand, by a key below it or made?
+ * 0 or CAIRN_NOT_FOUND.
+ */
 CAIRN_EXPORT int cairn_store_prefix_exists(struct cairn_store *store, struct cairn_call *call,
 					   const char *prefix) CAIRN_MUST_USE;
 
