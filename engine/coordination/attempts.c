@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "coordination/attempts.h"
+
+#include <sys/random.h>
+
+/* The range of the first pause, doubled with each, and its bounds: microseconds. */
+#define PAUSE_FIRST ((int64_t)1000)
+#define PAUSE_MAX   ((int64_t)20000)
+
+void cairn_attempts_begin(struct cairn_attempts *attempts, struct cairn_store *store,
+			  struct cairn_call *call, const char *what, const char *key, unsigned max)
+{
+	*attempts = (struct cairn_attempts){
+		.call = call,
+		.what = what,
+		.key = key,
+		.outer_deadline = call->deadline,
+		.max = max,
+	};
+	if (!call->deadline)
+		call->deadline = cairn_clock() + store->timeout;
+}
+
+/* Uniform in [0, range): whoever collided must not meet again. */
+static int64_t jitter(int64_t range)
+{
+	uint32_t random = 0;
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
+		random = (uint32_t)cairn_clock() * 2654435761u;
+	return (int64_t)(random % (uint64_t)range);
+}
+
+static int attempts_pause(struct cairn_attempts *attempts)
+{
+	struct cairn_call *call = attempts->call;
+	int64_t range = PAUSE_FIRST;
+	for (unsigned i = 2; i < attempts->made && range < PAUSE_MAX; i++)
+		range *= 2;
+	if (range > PAUSE_MAX)
+		range = PAUSE_MAX;
+	int status = cairn_call_sleep(call, cairn_clock() + jitter(range));
+	if (status == CAIRN_TIMEOUT)
+		return cairn_error_set(&call->error, CAIRN_BUSY,
+				       "%s %s: still conflicting with other writers at the "
+				       "deadline, after %u attempts; try again",
+				       attempts->what, attempts->key, attempts->made);
+	return status;
+}
+
+int cairn_attempts_next(struct cairn_attempts *attempts)
+{
+	attempts->again = false;
+	if (attempts->made == attempts->max)
+		return cairn_error_set(&attempts->call->error, CAIRN_BUSY,
+				       "%s %s: kept conflicting with other writers for %u "
+				       "attempts; try again",
+				       attempts->what, attempts->key, attempts->max);
+	if (attempts->made >= 2) {
+		int status = attempts_pause(attempts);
+		if (status)
+			return status;
+	}
+	attempts->made++;
+	return CAIRN_OK;
+}
+
+int cairn_attempts_answer(struct cairn_attempts *attempts, int status)
+{
+	attempts->again = status == CAIRN_EXISTS || status == CAIRN_CONFLICT ||
+			  status == CAIRN_BUSY;
+	return status;
+}
+
+void cairn_attempts_end(struct cairn_attempts *attempts)
+{
+	attempts->call->deadline = attempts->outer_deadline;
+}
