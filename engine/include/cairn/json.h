@@ -45,15 +45,16 @@ enum cairn_json_progress {
 /*
  * Finds where a value completes in a text that arrives in pieces (DESIGN "claims/"). An object,
  * array or string completes at its closing character; a number or a word at the first byte behind
- * it that is white space. The structure is checked (balance, tokens, depth), not every detail of
- * what cairn_json_canonical refuses. Caller's storage, nothing to release.
+ * it that is white space. What it calls complete, cairn_json_canonical takes (within its sizes), and
+ * the other way round. Caller's storage, nothing to release.
  */
 struct cairn_json_scan {
 	uint8_t state;
-	uint8_t saved;
+	uint8_t word;      /* a word's index */
+	uint8_t count;     /* bytes of the word read, or bytes of an escape or a character to come */
+	uint8_t low, high; /* bounds of a character's next byte */
+	bool name;         /* the string is a member's name */
 	uint16_t depth;
-	uint16_t token;
-	uint8_t text[32];
 	uint64_t stack[(CAIRN_JSON_DEPTH + 63) / 64]; /* bit set: an object, clear: an array */
 };
 
