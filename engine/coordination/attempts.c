@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "coordination/attempts.h"
 
-#include <sys/random.h>
+#include <stdlib.h>
 
 /* The range of the first pause, doubled with each, and its bounds: microseconds. */
 #define PAUSE_FIRST ((int64_t)1000)
@@ -21,15 +21,6 @@ void cairn_attempts_begin(struct cairn_attempts *attempts, struct cairn_store *s
 		call->deadline = cairn_clock() + store->timeout;
 }
 
-/* Uniform in [0, range): whoever collided must not meet again. */
-static int64_t jitter(int64_t range)
-{
-	uint32_t random = 0;
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != (ssize_t)sizeof(random))
-		random = (uint32_t)cairn_clock() * 2654435761u;
-	return (int64_t)(random % (uint64_t)range);
-}
-
 static int attempts_pause(struct cairn_attempts *attempts)
 {
 	struct cairn_call *call = attempts->call;
@@ -38,7 +29,9 @@ static int attempts_pause(struct cairn_attempts *attempts)
 		range *= 2;
 	if (range > PAUSE_MAX)
 		range = PAUSE_MAX;
-	int status = cairn_call_sleep(call, cairn_clock() + jitter(range));
+	/* Whoever collided must not meet again. */
+	int64_t pause = (int64_t)arc4random_uniform((uint32_t)range);
+	int status = cairn_call_sleep(call, cairn_clock() + pause);
 	if (status == CAIRN_TIMEOUT)
 		return cairn_error_set(&call->error, CAIRN_BUSY,
 				       "%s %s: still conflicting with other writers at the "
