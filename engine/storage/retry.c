@@ -25,6 +25,7 @@ struct attempts {
 	int64_t deadline; /* the whole call's */
 	int64_t pause;
 	int failures;	/* CAIRN_IO so far */
+	bool first;	/* no conditional put was answered yet */
 	bool ambiguous; /* an attempt may have been carried out though it said otherwise */
 	bool unknown;	/* … and a failure of the call must say so */
 };
@@ -38,6 +39,7 @@ static void attempts_begin(struct attempts *attempts, struct cairn_store *store,
 		.key = key,
 		.deadline = call->deadline,
 		.pause = PAUSE_MIN,
+		.first = true,
 	};
 }
 
@@ -208,7 +210,10 @@ static bool settle(struct attempts *attempts, const struct cairn_put_options *op
 	bool refused = status == CAIRN_EXISTS || status == CAIRN_CONFLICT ||
 		       status == CAIRN_NOT_FOUND;
 	bool local = attempts->below->capabilities.local;
-	if (refused && local && !attempts->ambiguous) {
+	bool first = attempts->first;
+	attempts->first = false;
+	/* What a local store says at once is so; on a network the answer may be to a resent put. */
+	if (refused && local && first) {
 		*ret_status = status;
 		return true;
 	}
