@@ -83,14 +83,23 @@ static char peek(struct canonical *canonical)
 
 static int put(struct canonical *canonical, char byte)
 {
-	return cairn_buffer_append(&canonical->work, &byte, 1);
+	struct cairn_buffer *work = &canonical->work;
+	if (work->size + 1 >= work->capacity)
+		return cairn_buffer_append(work, &byte, 1);
+	work->data[work->size++] = byte;
+	work->data[work->size] = '\0';
+	return CAIRN_OK;
 }
 
 /* One character of a canonical string, its code point; -1 at the closing quote. */
 static int32_t next_char(const char **at)
 {
+	if (**at == '"')
+		return -1;
+	if (**at != '\\')
+		return *(*at)++;
 	/* No escape is longer than a pair of surrogates, and the text is known to be good. */
-	return **at == '"' ? -1 : cairn_json_read_char(at, *at + 12);
+	return cairn_json_read_char(at, *at + 12);
 }
 
 /* Names as they stand in `work`, by code point. */
@@ -124,17 +133,18 @@ static int compare_members(const void *a, const void *b, void *text)
 static int read_string(struct canonical *canonical)
 {
 	const char **at = &canonical->at;
-	int status = put(canonical, '"');
-	for ((*at)++; !status;) {
-		size_t run = cairn_json_plain_run(*at, canonical->end);
-		status = cairn_buffer_append(&canonical->work, *at, run);
-		*at += run;
-		if (status)
-			return status;
+	const char *start = (*at)++;
+	for (;;) {
+		*at += cairn_json_plain_run(*at, canonical->end);
 		if (*at == canonical->end)
 			return wrong(canonical, "a string without its closing quote");
-		if (**at == '"')
-			break;
+		bool quote = **at == '"';
+		int status =
+			cairn_buffer_append(&canonical->work, start, (size_t)(*at - start) + quote);
+		if (status || quote) {
+			*at += quote;
+			return status;
+		}
 		int32_t code = cairn_json_read_char(at, canonical->end);
 		if (code < 0)
 			return wrong(canonical, **at == '\\' ? "a wrong escape"
@@ -142,9 +152,10 @@ static int read_string(struct canonical *canonical)
 							? "a control character in a string"
 							: "bytes that are not UTF-8");
 		status = cairn_json_write_char(code, &canonical->work);
+		if (status)
+			return status;
+		start = *at;
 	}
-	(*at)++;
-	return status ? status : put(canonical, '"');
 }
 
 /* A member's name and its colon. */

@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,13 +106,16 @@ static void round_to(double value, int count, unsigned more, struct decimal *ret
  */
 static void shorten(double value, struct decimal *ret_decimal)
 {
-	for (int count = value < DBL_MIN ? 1 : DIGITS_EXACT; count <= 17; count++) {
-		for (unsigned more = 0; more <= (count == 16); more++) {
+	int exponent;
+	bool power = frexp(value, &exponent) == 0.5;
+	for (int count = value < DBL_MIN ? 1 : DIGITS_EXACT; count < 17; count++) {
+		for (unsigned more = 0; more <= (power && count == 16); more++) {
 			round_to(value, count, more, ret_decimal);
 			if (decimal_value(ret_decimal) == value)
 				return;
 		}
 	}
+	round_to(value, 17, 0, ret_decimal);
 }
 
 /* Of `count` digits, `whole` in front of a point; without one when none are left. */

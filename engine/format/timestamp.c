@@ -151,8 +151,7 @@ static bool read_date(struct text *text, int64_t *ret_day)
 	return true;
 }
 
-/* HH[:]MM[:]SS with a fraction behind any of them, in microseconds; the fields' ranges unchecked.
- */
+/* HH[:]MM[:]SS, a fraction behind any of them, in microseconds. Ranges are for the caller. */
 static bool read_clock(struct text *text, int ret_fields[3], int64_t *ret_time)
 {
 	int fraction = 0;
@@ -192,6 +191,9 @@ static bool read_time(struct text *text, int64_t *ret_time, int64_t *ret_offset)
 		bool west = *text->at++ == '-';
 		if (!read_clock(text, fields, &offset) || offset >= DAY)
 			return false;
+		/* As Python: a fraction alone is no offset. */
+		if (offset < SECOND)
+			offset = 0;
 		if (west)
 			offset = -offset;
 	}
