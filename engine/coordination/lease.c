@@ -178,6 +178,7 @@ enum lease_change_kind {
 	LEASE_RENEW,   /* the deadline moves */
 	LEASE_STATE,   /* only the state changes */
 	LEASE_RELEASE, /* the holder goes */
+	LEASE_SUCCEED, /* another holder's period follows */
 };
 
 struct lease_change {
@@ -185,6 +186,8 @@ struct lease_change {
 	enum lease_change_kind kind;
 	cairn_transform transform; /* of the state. NULL: kept */
 	void *context;
+	struct cairn_lease
+		*successor; /* of LEASE_SUCCEED; epoch 0: not sent yet, etag: it stands */
 };
 
 static void lease_end(struct cairn_lease *lease)
@@ -217,11 +220,26 @@ static int lease_absorb(struct cairn_lease *lease, struct cairn_call *call,
 	return CAIRN_OK;
 }
 
+/* Does the document show the period that we have handed over to? Nobody else writes all three. */
+static bool lease_succeeded(const struct cairn_lease *successor,
+			    const struct cairn_lease_members *members)
+{
+	return successor && successor->epoch == members->epoch &&
+	       successor->deadline == members->deadline &&
+	       cairn_slice_equal(cairn_buffer_slice(&successor->holder_json), members->holder);
+}
+
 /* The document as it stands now: is it still that of our period? */
 static int lease_judge(struct cairn_lease *lease, struct cairn_call *call,
-		       const struct cairn_lease_members *members)
+		       const struct lease_change *change, const struct cairn_lease_members *members)
 {
 	struct cairn_slice holder = cairn_buffer_slice(&lease->holder_json);
+	if (lease_succeeded(change->successor, members)) {
+		lease_end(lease);
+		memcpy(change->successor->etag, members->version.etag,
+		       sizeof(change->successor->etag));
+		return cairn_lease_take_state(change->successor, call, members->state);
+	}
 	if (members->epoch != lease->epoch)
 		return lease_lost(lease, call, "another epoch began");
 	if (members->held && !cairn_slice_equal(members->holder, holder))
@@ -236,10 +254,11 @@ static int lease_judge(struct cairn_lease *lease, struct cairn_call *call,
 }
 
 /*
- * Look at the document: 0 with the etag known again, or with the lease ended by our own release;
- * CAIRN_LOST, or a failure.
+ * Look at the document: 0 with the etag known again, or with the lease ended by our own release or
+ * succession; CAIRN_LOST, or a failure.
  */
-static int lease_refresh(struct cairn_lease *lease, struct cairn_call *call)
+static int lease_refresh(struct cairn_lease *lease, struct cairn_call *call,
+			 const struct lease_change *change)
 {
 	struct cairn_lease_members members;
 	cairn_lease_members_init(&members);
@@ -249,9 +268,28 @@ static int lease_refresh(struct cairn_lease *lease, struct cairn_call *call)
 	else if (status == CAIRN_CORRUPT || status == CAIRN_TOO_BIG)
 		status = lease_lost(lease, call, "what stands there is no lease document any more");
 	else if (!status)
-		status = lease_judge(lease, call, &members);
+		status = lease_judge(lease, call, change, &members);
 	cairn_lease_members_release(&members);
 	return status;
+}
+
+/* The first version of the period that follows ours; every attempt sends the same. */
+static int lease_next_period(struct cairn_lease *lease, struct cairn_call *call,
+			     struct cairn_lease *successor, struct cairn_lease_members *next)
+{
+	if (lease->epoch == INT64_MAX)
+		return cairn_error_set(&call->error, CAIRN_CORRUPT,
+				       "lease %s: no epoch can follow its epoch %" PRId64,
+				       lease->key, lease->epoch);
+	if (!successor->epoch) {
+		successor->epoch = lease->epoch + 1;
+		successor->own_deadline = cairn_clock_boot() + successor->ttl;
+		successor->deadline = cairn_timestamp_now() + successor->ttl;
+	}
+	next->epoch = successor->epoch;
+	next->holder = cairn_buffer_slice(&successor->holder_json);
+	next->deadline = successor->deadline;
+	return cairn_lease_take_state(successor, call, next->state);
 }
 
 /* The version that `change` makes of ours; `state` holds a new state. */
@@ -282,13 +320,20 @@ static int lease_next(struct cairn_lease *lease, struct cairn_call *call,
 		ret_next->deadline = lease->release_sent;
 		ret_next->holder = cairn_slice_of("null");
 	}
+	if (change->kind == LEASE_SUCCEED)
+		return lease_next_period(lease, call, change->successor, ret_next);
 	return CAIRN_OK;
 }
 
-/* An earlier release of ours had landed: the success of a release that wants the same state. */
+/*
+ * An earlier release of ours had landed: the success of a release that wants the same state. So had
+ * our succession: its success.
+ */
 static int lease_released(struct cairn_lease *lease, struct cairn_call *call,
 			  const struct lease_change *change)
 {
+	if (change->successor && change->successor->etag[0])
+		return CAIRN_OK;
 	if (change->kind != LEASE_RELEASE)
 		return lease_lost(lease, call, "it was released");
 	struct cairn_lease_members next;
@@ -306,6 +351,11 @@ static void lease_written(struct cairn_lease *lease, const struct lease_change *
 			  const struct cairn_lease_members *next, struct cairn_buffer *state,
 			  int64_t own_deadline, const struct cairn_version *version)
 {
+	if (change->kind == LEASE_SUCCEED) {
+		memcpy(change->successor->etag, version->etag, sizeof(version->etag));
+		lease_end(lease);
+		return;
+	}
 	(void)pthread_mutex_lock(&lease->lock);
 	lease->deadline = next->deadline;
 	if (change->kind == LEASE_RENEW)
@@ -325,7 +375,7 @@ static void lease_written(struct cairn_lease *lease, const struct lease_change *
 static int lease_try(struct cairn_lease *lease, struct cairn_call *call,
 		     const struct lease_change *change, struct cairn_attempts *attempts)
 {
-	int status = lease->etag[0] ? CAIRN_OK : lease_refresh(lease, call);
+	int status = lease->etag[0] ? CAIRN_OK : lease_refresh(lease, call, change);
 	if (status)
 		return status;
 	if (lease->ended)
@@ -351,6 +401,15 @@ static int lease_try(struct cairn_lease *lease, struct cairn_call *call,
 		/* Somebody wrote, or it may have been us without our knowing: look first. */
 		lease->etag[0] = '\0';
 		(void)cairn_attempts_answer(attempts, status);
+	}
+	/* The successor's handle would be gone: find out whether its period began. */
+	if (status == CAIRN_UNKNOWN && change->kind == LEASE_SUCCEED) {
+		struct cairn_error unknown = call->error;
+		status = lease_refresh(lease, call, change);
+		if (status != CAIRN_LOST && !lease->ended) {
+			call->error = unknown;
+			status = CAIRN_UNKNOWN;
+		}
 	}
 out:
 	cairn_buffer_release(&text);
@@ -437,6 +496,29 @@ int cairn_lease_release(struct cairn_lease *lease, struct cairn_call *call,
 		.context = &final,
 	};
 	return lease_change(lease, call, &change);
+}
+
+int cairn_lease_succeed(struct cairn_lease *lease, struct cairn_call *call,
+			const struct cairn_lease_options *options, struct cairn_lease **ret_lease)
+{
+	struct cairn_lease *successor = NULL;
+	int status = cairn_lease_new(lease->store, call, lease->key, options->holder, options->ttl,
+				     &successor);
+	if (status)
+		return status;
+	const struct lease_change change = {
+		.what = "hand over lease",
+		.kind = LEASE_SUCCEED,
+		.transform = options->transition,
+		.context = options->context,
+		.successor = successor,
+	};
+	status = lease_change(lease, call, &change);
+	if (status)
+		cairn_lease_free(successor);
+	else
+		*ret_lease = successor;
+	return status;
 }
 
 /* What the handle knows */

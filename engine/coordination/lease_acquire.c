@@ -98,44 +98,69 @@ out:
 	return status;
 }
 
-/* Look, and take the lease if that is allowed. */
-static int acquire_look(struct cairn_lease *lease, struct cairn_call *call,
-			const struct cairn_lease_options *options, struct cairn_attempts *attempts)
+/* Take the lease from `old` (NULL: there is no document), if that is allowed. */
+static int acquire_take(struct cairn_lease *lease, struct cairn_call *call,
+			const struct cairn_lease_options *options,
+			const struct cairn_lease_members *old, struct cairn_attempts *attempts)
 {
-	struct cairn_lease_members old;
+	int status = old ? acquire_allowed(call, lease->key, options, old, cairn_timestamp_now())
+			 : CAIRN_OK;
+	if (status)
+		return status;
+	if (old && old->epoch == INT64_MAX)
+		return cairn_error_set(&call->error, CAIRN_CORRUPT,
+				       "lease %s: no epoch can follow its epoch %" PRId64,
+				       lease->key, old->epoch);
 	struct cairn_buffer state;
-	cairn_lease_members_init(&old);
 	cairn_buffer_init(&state, CAIRN_JSON_MAX);
-	int status = cairn_lease_members_read(lease->store, call, lease->key, &old);
-	bool absent = status == CAIRN_NOT_FOUND;
-	if (!status)
-		status = acquire_allowed(call, lease->key, options, &old, cairn_timestamp_now());
-	if (!status && old.epoch == INT64_MAX)
-		status = cairn_error_set(&call->error, CAIRN_CORRUPT,
-					 "lease %s: no epoch can follow its epoch %" PRId64,
-					 lease->key, old.epoch);
-	if (status && !absent)
-		goto out;
-
-	struct cairn_slice next = old.state;
+	struct cairn_slice next = old ? old->state : cairn_slice_of("null");
 	if (options->transition) {
-		struct cairn_slice current = absent ? (struct cairn_slice){ 0 } : old.state;
+		struct cairn_slice current = old ? old->state : (struct cairn_slice){ 0 };
 		status = cairn_text_transform("acquire lease", lease->key, options->transition,
 					      options->context, current, &state, &call->error);
 		if (status)
 			goto out;
 		next = cairn_buffer_slice(&state);
 	}
-	status = acquire_put(lease, call, absent ? NULL : &old, next, attempts);
+	status = acquire_put(lease, call, old, next, attempts);
 out:
 	cairn_buffer_release(&state);
+	return status;
+}
+
+/* Look, and take the lease if that is allowed. */
+static int acquire_look(struct cairn_lease *lease, struct cairn_call *call,
+			const struct cairn_lease_options *options, struct cairn_attempts *attempts)
+{
+	struct cairn_lease_members old;
+	cairn_lease_members_init(&old);
+	int status = cairn_lease_members_read(lease->store, call, lease->key, &old);
+	if (!status || status == CAIRN_NOT_FOUND)
+		status = acquire_take(lease, call, options, status ? NULL : &old, attempts);
 	cairn_lease_members_release(&old);
 	return status;
+}
+
+/* The caller has looked. */
+static int acquire_seen(struct cairn_lease *lease, struct cairn_call *call,
+			const struct cairn_lease_options *options, struct cairn_attempts *attempts)
+{
+	const struct cairn_lease_document *seen = options->seen;
+	const struct cairn_lease_members old = {
+		.epoch = seen->epoch,
+		.held = seen->held,
+		.deadline = seen->deadline,
+		.state = cairn_buffer_slice(&seen->state),
+		.version = seen->version,
+	};
+	return acquire_take(lease, call, options, &old, attempts);
 }
 
 static int acquire_try(struct cairn_lease *lease, struct cairn_call *call,
 		       const struct cairn_lease_options *options, struct cairn_attempts *attempts)
 {
+	if (attempts->made == 1 && options->seen)
+		return acquire_seen(lease, call, options, attempts);
 	/*
 	 * A fresh document costs one request: put before looking. Not with a transition, which
 	 * must not be asked about a document that does not exist while one does.

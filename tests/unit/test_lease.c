@@ -196,6 +196,30 @@ static void test_lease_acquire_refuses_bad_arguments(void **state)
 	assert_int_equal(bucket_calls(bucket, CAIRN_OPERATION_PUT), 0);
 }
 
+static void test_lease_acquire_goes_by_what_was_seen(void **state)
+{
+	struct bucket *bucket = *state;
+	struct cairn_lease_document seen;
+	struct cairn_lease *lease = NULL;
+	cairn_lease_document_init(&seen);
+	bucket_put(bucket, "k", DOCUMENT(PAST, "4", "\"old\"", "[1]"));
+	assert_status(&bucket->call, cairn_lease_read(bucket->store, &bucket->call, "k", &seen),
+		      CAIRN_OK);
+	const struct cairn_lease_options options = { .ttl = HOUR, .holder = "h", .seen = &seen };
+	uint64_t reads = bucket_calls(bucket, CAIRN_OPERATION_GET);
+
+	assert_status(&bucket->call, try_acquire(bucket, &options, &lease), CAIRN_OK);
+	assert_int_equal(bucket_calls(bucket, CAIRN_OPERATION_PUT), 1);
+	assert_int_equal(bucket_calls(bucket, CAIRN_OPERATION_GET), reads);
+	assert_int_equal(cairn_lease_epoch(lease), 5);
+	assert_document(bucket, lease, "[1]");
+	cairn_lease_free(lease);
+
+	/* It is another version by now, and held. */
+	assert_status(&bucket->call, try_acquire(bucket, &options, &lease), CAIRN_HELD);
+	cairn_lease_document_release(&seen);
+}
+
 /* A transition that notes what it was asked about. */
 struct asked {
 	unsigned times;
@@ -652,6 +676,7 @@ int main(void)
 		BUCKET_TESTS(test_lease_that_may_be_taken_gets_the_next_epoch),
 		BUCKET_TESTS(test_lease_after_the_last_epoch_is_refused),
 		BUCKET_TESTS(test_lease_acquire_refuses_bad_arguments),
+		BUCKET_TESTS(test_lease_acquire_goes_by_what_was_seen),
 		BUCKET_TESTS(test_lease_transition_is_written_with_the_acquisition),
 		BUCKET_TESTS(test_lease_transition_that_refuses_writes_nothing),
 		BUCKET_TESTS(test_lease_acquire_that_lost_the_race_is_held),

@@ -625,6 +625,112 @@ static void test_lease_waits_for_its_turn_no_longer_than_it_may(void **state)
 	cairn_lease_free(lease);
 }
 
+static int hand_over(struct bucket *bucket, struct cairn_lease *lease,
+		     struct cairn_lease **ret_lease)
+{
+	const struct cairn_lease_options options = { .ttl = HOUR, .holder = "next" };
+	return cairn_lease_succeed(lease, &bucket->call, &options, ret_lease);
+}
+
+/* The successor holds with the next epoch and works; the lease before it has ended. */
+static void assert_handed_over(struct bucket *bucket, struct cairn_lease *lease,
+			       struct cairn_lease *successor, const char *state)
+{
+	struct cairn_lease_document document;
+	assert_true(cairn_lease_ended(lease));
+	assert_false(cairn_lease_ended(successor));
+	assert_int_equal(cairn_lease_epoch(successor), cairn_lease_epoch(lease) + 1);
+	assert_known_state(successor, state);
+	read_document(bucket, &document);
+	assert_int_equal(document.epoch, cairn_lease_epoch(successor));
+	assert_string_equal(document.holder.data, "next");
+	assert_int_equal(document.deadline, cairn_lease_deadline(successor));
+	assert_string_equal(document.state.data, state);
+	cairn_lease_document_release(&document);
+	assert_status(&bucket->call, write_state(bucket, lease, "9"), CAIRN_LOST);
+	assert_status(&bucket->call, write_state(bucket, successor, "2"), CAIRN_OK);
+	assert_state(bucket, "2");
+}
+
+static void test_lease_hand_over_is_one_write(void **state)
+{
+	struct bucket *bucket = *state;
+	struct cairn_lease *lease = acquire(bucket, bucket->store, "h", HOUR), *successor = NULL;
+	assert_status(&bucket->call, write_state(bucket, lease, "1"), CAIRN_OK);
+	uint64_t puts = bucket_calls(bucket, CAIRN_OPERATION_PUT);
+	uint64_t reads = bucket_calls(bucket, CAIRN_OPERATION_GET);
+
+	assert_status(&bucket->call, hand_over(bucket, lease, &successor), CAIRN_OK);
+
+	assert_int_equal(bucket_calls(bucket, CAIRN_OPERATION_PUT), puts + 1);
+	assert_int_equal(bucket_calls(bucket, CAIRN_OPERATION_GET), reads);
+	assert_handed_over(bucket, lease, successor, "1");
+	cairn_lease_free(successor);
+	cairn_lease_free(lease);
+}
+
+static void test_lease_hand_over_keeps_a_cooperative_write(void **state)
+{
+	struct bucket *bucket = *state;
+	struct cairn_lease *lease = acquire(bucket, bucket->store, "h", HOUR), *successor = NULL;
+	struct cairn_call call = { 0 };
+	char seven[] = "[7]";
+	assert_status(&call,
+		      cairn_lease_cooperative_write(bucket->backend, &call, "k", transform_constant,
+						    seven, NULL),
+		      CAIRN_OK);
+
+	assert_status(&bucket->call, hand_over(bucket, lease, &successor), CAIRN_OK);
+
+	assert_handed_over(bucket, lease, successor, "[7]");
+	cairn_lease_free(successor);
+	cairn_lease_free(lease);
+}
+
+static void test_lease_hand_over_whose_answer_was_lost_happened_once(void **state)
+{
+	struct bucket *bucket = *state;
+	struct cairn_lease *lease = acquire(bucket, bucket->bare, "h", HOUR), *successor = NULL;
+	bucket_fail(bucket, CAIRN_OPERATION_PUT, 1, CAIRN_UNKNOWN, true);
+
+	assert_status(&bucket->call, hand_over(bucket, lease, &successor), CAIRN_OK);
+
+	assert_handed_over(bucket, lease, successor, "null");
+	cairn_lease_free(successor);
+	cairn_lease_free(lease);
+}
+
+static void test_lease_hand_over_that_may_have_been_lost_is_unknown(void **state)
+{
+	struct bucket *bucket = *state;
+	struct cairn_lease *lease = acquire(bucket, bucket->bare, "h", HOUR), *successor = NULL;
+	bucket_fail(bucket, CAIRN_OPERATION_PUT, 1, CAIRN_UNKNOWN, false);
+
+	assert_status(&bucket->call, hand_over(bucket, lease, &successor), CAIRN_UNKNOWN);
+
+	assert_null(successor);
+	assert_false(cairn_lease_ended(lease));
+	assert_status(&bucket->call, hand_over(bucket, lease, &successor), CAIRN_OK);
+	assert_handed_over(bucket, lease, successor, "null");
+	cairn_lease_free(successor);
+	cairn_lease_free(lease);
+}
+
+static void test_lease_that_was_stolen_is_not_handed_over(void **state)
+{
+	struct bucket *bucket = *state;
+	struct cairn_lease *lease = acquire(bucket, bucket->store, "h", HOUR), *successor = NULL;
+	const char *stolen = DOCUMENT(FUTURE, "2", "\"thief\"", "5");
+	bucket_put(bucket, "k", stolen);
+
+	assert_status(&bucket->call, hand_over(bucket, lease, &successor), CAIRN_LOST);
+
+	assert_null(successor);
+	assert_true(cairn_lease_ended(lease));
+	bucket_assert(bucket, "k", stolen);
+	cairn_lease_free(lease);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -647,6 +753,11 @@ int main(void)
 		BUCKET_TESTS(test_lease_failure_of_the_store_is_no_loss),
 		BUCKET_TESTS(test_lease_calls_of_many_threads_take_turns),
 		BUCKET_TESTS(test_lease_waits_for_its_turn_no_longer_than_it_may),
+		BUCKET_TESTS(test_lease_hand_over_is_one_write),
+		BUCKET_TESTS(test_lease_hand_over_keeps_a_cooperative_write),
+		BUCKET_TESTS(test_lease_hand_over_whose_answer_was_lost_happened_once),
+		BUCKET_TESTS(test_lease_hand_over_that_may_have_been_lost_is_unknown),
+		BUCKET_TESTS(test_lease_that_was_stolen_is_not_handed_over),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

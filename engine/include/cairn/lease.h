@@ -54,6 +54,7 @@ struct cairn_lease_options {
 	bool no_steal;        /* an expired lease that still names a holder counts as held */
 	cairn_transform transition; /* new state from the present one, written with the acquisition; NULL: kept */
 	void *context;        /* of transition */
+	const struct cairn_lease_document *seen; /* as just read: the first attempt goes by it. NULL: not read */
 };
 
 /*
@@ -99,6 +100,15 @@ CAIRN_EXPORT int cairn_lease_update_state(struct cairn_lease *lease, struct cair
 /* End the period: holder null, deadline now. `state` NULL: kept; else the final state. */
 CAIRN_EXPORT int cairn_lease_release(struct cairn_lease *lease, struct cairn_call *call,
 				     const struct cairn_slice *state) CAIRN_MUST_USE;
+
+/*
+ * Hand the lease over to another holder in one guarded write: `options` say the period that
+ * follows (`no_steal` and `seen` do not matter), the state is kept or passed through `transition`.
+ * 0 with the new period's lease, and this one has ended; CAIRN_LOST, or a failure as above.
+ */
+CAIRN_EXPORT int cairn_lease_succeed(struct cairn_lease *lease, struct cairn_call *call,
+				     const struct cairn_lease_options *options,
+				     struct cairn_lease **ret_lease) CAIRN_MUST_USE;
 
 /* Free the handle; the document stays as it is (no release). NULL is fine. */
 CAIRN_EXPORT void cairn_lease_free(struct cairn_lease *lease);
