@@ -289,11 +289,13 @@ static int filesystem_prefix_exists(struct cairn_store *store, struct cairn_call
 				    const char *prefix)
 {
 	struct filesystem_store *filesystem = filesystem_of(store);
-	int status = *prefix ? filesystem_prefix_check(call, prefix) : CAIRN_OK;
+	/* A deleted directory can still be opened as itself. */
+	if (!*prefix)
+		return filesystem_check_root(filesystem, call, "looking up", "the root");
+	int status = filesystem_prefix_check(call, prefix);
 	if (status)
 		return status;
-	int directory =
-		filesystem_open(filesystem->root, *prefix ? prefix : ".", O_PATH | O_DIRECTORY);
+	int directory = filesystem_open(filesystem->root, prefix, O_PATH | O_DIRECTORY);
 	if (directory < 0)
 		return filesystem_fail(filesystem, call, errno == ENOTDIR ? ENOENT : errno,
 				       "looking up", prefix);

@@ -244,6 +244,11 @@ int filesystem_list(struct cairn_store *store, struct cairn_call *call, const ch
 	if (head.size) {
 		memcpy(path, prefix, head.size);
 		path[head.size] = '\0';
+	} else {
+		/* A deleted directory can still be opened as itself. */
+		int gone = filesystem_check_root(filesystem, call, "listing", "the root");
+		if (gone)
+			return gone;
 	}
 	int directory = filesystem_open(filesystem->root, path, O_RDONLY | O_DIRECTORY);
 	if (directory < 0) {

@@ -73,16 +73,31 @@ static const char *reason(int error)
 	}
 }
 
+static bool root_deleted(const struct filesystem_store *filesystem)
+{
+	struct stat root;
+	return fstat(filesystem->root, &root) != 0 || root.st_nlink == 0;
+}
+
+int filesystem_check_root(const struct filesystem_store *filesystem, struct cairn_call *call,
+			  const char *doing, const char *key)
+{
+	if (!root_deleted(filesystem))
+		return CAIRN_OK;
+	return cairn_error_set(&call->error, CAIRN_IO,
+			       "%s %s: the bucket, %s, has been deleted; open it again", doing, key,
+			       filesystem->store.name);
+}
+
 int filesystem_fail(const struct filesystem_store *filesystem, struct cairn_call *call, int error,
 		    const char *doing, const char *key)
 {
-	struct stat root;
 	/* In a deleted root nothing is found, which must not read as "no such key". */
-	if ((error == ENOENT || error == ESTALE) &&
-	    (fstat(filesystem->root, &root) != 0 || root.st_nlink == 0))
-		return cairn_error_set(&call->error, CAIRN_IO,
-				       "%s %s: the bucket, %s, has been deleted; open it again",
-				       doing, key, filesystem->store.name);
+	if (error == ENOENT || error == ESTALE) {
+		int status = filesystem_check_root(filesystem, call, doing, key);
+		if (status)
+			return status;
+	}
 	const char *text = reason(error);
 	return cairn_error_set(&call->error, filesystem_status(error), "%s %s in %s: %s", doing,
 			       key, filesystem->store.name, text ? text : "unknown error");
@@ -122,7 +137,7 @@ int filesystem_prefix_check(struct cairn_call *call, const char *prefix)
 int filesystem_open(int directory, const char *path, int flags)
 {
 	const struct open_how how = {
-		.flags = (unsigned)(flags | O_CLOEXEC | O_NOFOLLOW),
+		.flags = (unsigned)(flags | O_CLOEXEC),
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 	long file;

@@ -31,6 +31,10 @@ int filesystem_status(int error);
 int filesystem_fail(const struct filesystem_store *filesystem, struct cairn_call *call, int error,
 		    const char *doing, const char *key);
 
+/* CAIRN_IO, described in the same way, when the root has been deleted. */
+int filesystem_check_root(const struct filesystem_store *filesystem, struct cairn_call *call,
+			  const char *doing, const char *key) CAIRN_MUST_USE;
+
 /* Can `key` lie in a directory? 0, CAIRN_INVALID or CAIRN_NAME_TOO_LONG. */
 int filesystem_key_check(struct cairn_call *call, const char *key) CAIRN_MUST_USE;
 
