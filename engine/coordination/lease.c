@@ -406,9 +406,11 @@ static int lease_try(struct cairn_lease *lease, struct cairn_call *call,
 	if (status == CAIRN_UNKNOWN && change->kind == LEASE_SUCCEED) {
 		struct cairn_error unknown = call->error;
 		status = lease_refresh(lease, call, change);
-		if (status != CAIRN_LOST && !lease->ended) {
+		if (!lease->ended) {
 			call->error = unknown;
 			status = CAIRN_UNKNOWN;
+		} else if (!status) {
+			status = lease_released(lease, call, change);
 		}
 	}
 out:

@@ -638,7 +638,7 @@ static void test_lease_race_has_one_winner(void **state)
 		  .status = CAIRN_UNKNOWN },
 		{ .operations = 1u << CAIRN_OPERATION_PUT, .permille = 250, .status = CAIRN_BUSY },
 	};
-	for (int round = 0; round < 6; round++) {
+	for (int round = 0; round < 4; round++) {
 		struct racer racers[RACERS];
 		bucket_heal(bucket);
 		bucket_put(bucket, "k", DOCUMENT(PAST, "5", "\"h\"", "1"));

@@ -497,6 +497,41 @@ static void test_lease_after_a_release_that_landed_unknown_is_lost(void **state)
 	cairn_lease_free(lease);
 }
 
+static char late[300]; /* the version that an abandoned request writes */
+
+static void late_version_lands(struct bucket *bucket)
+{
+	bucket_put(bucket, "k", late);
+}
+
+/* A release that was given up lands while the hand-over's answer is lost: nobody holds. */
+static void test_lease_hand_over_that_a_late_release_overtook_is_lost(void **state)
+{
+	struct bucket *bucket = *state;
+	const struct cairn_lease_options options = { .ttl = HOUR };
+	struct cairn_lease *lease = acquire(bucket, bucket->bare, "h", HOUR);
+	struct cairn_lease *successor = NULL;
+	struct cairn_object held, released;
+	cairn_object_init(&held);
+	cairn_object_init(&released);
+	struct cairn_call *call = &bucket->call;
+	assert_status(call, cairn_store_get(bucket->backend, call, "k", NULL, &held), CAIRN_OK);
+	bucket_fail(bucket, CAIRN_OPERATION_PUT, 2, CAIRN_UNKNOWN, true);
+	assert_status(call, release(bucket, lease, NULL), CAIRN_UNKNOWN);
+	assert_status(call, cairn_store_get(bucket->backend, call, "k", NULL, &released), CAIRN_OK);
+	(void)snprintf(late, sizeof(late), "%s", released.data.data);
+	bucket_put(bucket, "k", held.data.data);
+	bucket_hook_puts(bucket, 1, NULL, late_version_lands);
+
+	assert_status(call, cairn_lease_succeed(lease, call, &options, &successor), CAIRN_LOST);
+	assert_null(successor);
+	assert_lost(bucket, lease);
+	bucket_assert(bucket, "k", late);
+	cairn_object_release(&held);
+	cairn_object_release(&released);
+	cairn_lease_free(lease);
+}
+
 static void test_lease_failure_of_the_store_is_no_loss(void **state)
 {
 	static const int failures[] = { CAIRN_IO, CAIRN_TIMEOUT, CAIRN_ACCESS, CAIRN_NO_SPACE,
@@ -750,6 +785,7 @@ int main(void)
 		BUCKET_TESTS(test_lease_write_of_unknown_outcome_heals),
 		BUCKET_TESTS(test_lease_release_of_unknown_outcome_heals),
 		BUCKET_TESTS(test_lease_after_a_release_that_landed_unknown_is_lost),
+		BUCKET_TESTS(test_lease_hand_over_that_a_late_release_overtook_is_lost),
 		BUCKET_TESTS(test_lease_failure_of_the_store_is_no_loss),
 		BUCKET_TESTS(test_lease_calls_of_many_threads_take_turns),
 		BUCKET_TESTS(test_lease_waits_for_its_turn_no_longer_than_it_may),
