@@ -3,9 +3,13 @@
 
 #include <stdlib.h>
 
-/* The range of the first pause, doubled with each, and its bounds: microseconds. */
-#define PAUSE_FIRST ((int64_t)1000)
-#define PAUSE_MAX   ((int64_t)20000)
+/*
+ * A pause is drawn from a range that starts at the time which an attempt takes and doubles with
+ * each: how long another writer needs decides when it is worth to try again, be that a local file
+ * or a command that makes the new value. Microseconds.
+ */
+#define PAUSE_RANGE_MIN ((int64_t)4000)
+#define PAUSE_RANGE_MAX ((int64_t)1000000)
 
 void cairn_attempts_begin(struct cairn_attempts *attempts, struct cairn_store *store,
 			  struct cairn_call *call, const char *what, const char *key, unsigned max)
@@ -24,11 +28,13 @@ void cairn_attempts_begin(struct cairn_attempts *attempts, struct cairn_store *s
 static int attempts_pause(struct cairn_attempts *attempts)
 {
 	struct cairn_call *call = attempts->call;
-	int64_t range = PAUSE_FIRST;
-	for (unsigned i = 2; i < attempts->made && range < PAUSE_MAX; i++)
+	int64_t range = cairn_clock() - attempts->started;
+	if (range < PAUSE_RANGE_MIN)
+		range = PAUSE_RANGE_MIN;
+	for (unsigned i = 2; i < attempts->made && range < PAUSE_RANGE_MAX; i++)
 		range *= 2;
-	if (range > PAUSE_MAX)
-		range = PAUSE_MAX;
+	if (range > PAUSE_RANGE_MAX)
+		range = PAUSE_RANGE_MAX;
 	/* Whoever collided must not meet again. */
 	int64_t pause = (int64_t)arc4random_uniform((uint32_t)range);
 	int status = cairn_call_sleep(call, cairn_clock() + pause);
@@ -54,6 +60,7 @@ int cairn_attempts_next(struct cairn_attempts *attempts)
 			return status;
 	}
 	attempts->made++;
+	attempts->started = cairn_clock();
 	return CAIRN_OK;
 }
 

@@ -24,6 +24,7 @@ struct cairn_attempts {
 	const char *what; /* for messages: what is being done */
 	const char *key;
 	int64_t outer_deadline; /* call->deadline as the caller had it */
+	int64_t started;	/* cairn_clock of the attempt under way */
 	unsigned made;
 	unsigned max;
 	bool again; /* the attempt lost a race: make another */
