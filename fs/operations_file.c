@@ -33,7 +33,7 @@ static int open_version(struct request *request, struct handle *handle)
 	struct node_facts facts = inodes_facts(fs->inodes, node);
 	const struct view_ops *view = view_ops(node->view);
 	bool fresh = cairn_clock() - facts.looked_up < FRESH;
-	memcpy(handle->version.etag, node->etag, sizeof(handle->version.etag));
+	snprintf(handle->version.etag, sizeof(handle->version.etag), "%s", node->etag);
 	handle->version.age = facts.age;
 	if (fresh && (!reads(handle->flags) && (handle->flags & O_TRUNC)))
 		return 0;
