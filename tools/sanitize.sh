@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Build with the address and undefined behaviour sanitizers, then with the thread sanitizer, and
+# run all tests on both.
+#
+#   tools/sanitize.sh [CTEST-ARGUMENT...]
+set -eu
+cd "$(dirname "$0")/.."
+
+tools/packages.sh
+for type in Asan Tsan; do
+	build=build-${type,,}
+	echo "== $type in $build"
+	cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE="$type" -DWARNINGS_AS_ERRORS=ON
+	cmake --build "$build"
+	ctest --test-dir "$build" --output-on-failure "$@"
+done
