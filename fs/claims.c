@@ -30,7 +30,7 @@ static void answer(struct waiting *waiting, int error)
 {
 	/* ESTALE: the kernel looks the key up again and finds the version that has the value. */
 	if (error || fuse_reply_open(waiting->fuse, &waiting->file) != 0)
-		handle_free(waiting->fs, waiting->handle);
+		handle_unref(waiting->fs, waiting->handle);
 	if (error)
 		(void)fuse_reply_err(waiting->fuse, error);
 	free(waiting);

@@ -88,8 +88,12 @@ struct text {
 	size_t end; /* where the value ended, once progress is CAIRN_JSON_COMPLETE */
 };
 
-/* One open file (a fuse_file_info's fh). `mutex` guards what a write or a flush changes. */
+/*
+ * One open file (a fuse_file_info's fh), counted: the kernel may release it as soon as it has the
+ * answer that a handler is about to finish. `mutex` guards what a write or a flush changes.
+ */
 struct handle {
+	atomic_uint references;
 	struct node *node; /* pinned */
 	enum view view;
 	int flags;   /* as opened */
@@ -112,7 +116,8 @@ struct handle {
 };
 
 struct handle *handle_new(struct request *request, struct node *node, int flags);
-void handle_free(struct filesystem *fs, struct handle *handle);
+struct handle *handle_ref(struct handle *handle);
+void handle_unref(struct filesystem *fs, struct handle *handle);
 
 /* The part of `content` that a READ of `size` bytes at `offset` gets. */
 struct cairn_slice content_part(const struct content *content, size_t size, off_t offset);

@@ -100,7 +100,7 @@ static void op_open(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *file
 	else if (view_ops(handle->view) && !handle->staging)
 		view_ops(handle->view)->release(&request, handle);
 	if (handle)
-		handle_free(request.fs, handle);
+		handle_unref(request.fs, handle);
 }
 
 /* By birth: made as mkstemp(3) makes it, to be renamed. */
@@ -170,7 +170,7 @@ static int create(struct request *request, struct node *directory, const char *n
 	file->direct_io = !staging;
 	target_release(&target);
 	if (error && handle)
-		handle_free(fs, handle);
+		handle_unref(fs, handle);
 	if (error && node)
 		inodes_forget(fs->inodes, node->id, 1);
 	*ret_handle = handle;
@@ -197,7 +197,7 @@ static void op_create(fuse_req_t fuse, fuse_ino_t parent, const char *name, mode
 		return;
 	if (!handle->staging || node->type != NODE_STAGING)
 		view_ops(handle->view)->release(&request, handle);
-	handle_free(request.fs, handle);
+	handle_unref(request.fs, handle);
 	inodes_forget(request.fs->inodes, entry.ino, 1);
 }
 
@@ -218,6 +218,7 @@ static void op_read(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t offset,
 		return;
 	}
 	/* Held over the reply: the part may be changed by the next read or write. */
+	handle_ref(handle);
 	pthread_mutex_lock(&handle->mutex);
 	struct cairn_slice part = { .data = NULL };
 	int error = 0;
@@ -230,6 +231,7 @@ static void op_read(fuse_req_t fuse, fuse_ino_t ino, size_t size, off_t offset,
 	else
 		(void)fuse_reply_buf(fuse, part.data, part.size);
 	pthread_mutex_unlock(&handle->mutex);
+	handle_unref(request.fs, handle);
 }
 
 static int write_staging(struct request *request, struct handle *handle, const char *data,
@@ -307,7 +309,7 @@ static void op_release(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *f
 	const struct view_ops *view = view_ops(handle->view);
 	if (view && handle->node->type != NODE_STAGING)
 		view->release(&request, handle);
-	handle_free(request.fs, handle);
+	handle_unref(request.fs, handle);
 	(void)fuse_reply_err(fuse, 0);
 }
 

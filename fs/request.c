@@ -147,6 +147,7 @@ struct handle *handle_new(struct request *request, struct node *node, int flags)
 	struct handle *handle = calloc(1, sizeof(*handle));
 	if (!handle)
 		return NULL;
+	handle->references = 1;
 	handle->node = node;
 	handle->view = node->view;
 	handle->flags = flags;
@@ -157,8 +158,16 @@ struct handle *handle_new(struct request *request, struct node *node, int flags)
 	return handle;
 }
 
-void handle_free(struct filesystem *fs, struct handle *handle)
+struct handle *handle_ref(struct handle *handle)
 {
+	handle->references++;
+	return handle;
+}
+
+void handle_unref(struct filesystem *fs, struct handle *handle)
+{
+	if (--handle->references)
+		return;
 	inodes_unpin(fs->inodes, handle->node);
 	content_unref(handle->content);
 	text_release(&handle->text);
