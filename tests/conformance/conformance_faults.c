@@ -75,7 +75,7 @@ static void lose_answers(struct bucket *bucket, enum condition condition, int st
 static void lose_every_answer(struct bucket *bucket)
 {
 	static const int statuses[] = { CAIRN_UNKNOWN, CAIRN_TIMEOUT, CAIRN_BUSY };
-	for (unsigned times = 1; times <= 3; times++)
+	for (unsigned times = 1; times <= 2; times++)
 		for (int condition = 0; condition < CONDITIONS; condition++)
 			for (int i = 0; i < 3; i++) {
 				lose_answers(bucket, condition, statuses[i], true, times);

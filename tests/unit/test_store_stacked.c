@@ -177,7 +177,7 @@ static void test_listing_appends_and_cuts(void **state)
 	cairn_listing_init(&page);
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 5000; i++) {
-			char name[16];
+			char name[32];
 			(void)snprintf(name, sizeof(name), "%d-%05d", round, i);
 			assert_int_equal(cairn_listing_add(&page, cairn_slice_of("dir/"),
 							   cairn_slice_of(name),
