@@ -289,9 +289,9 @@ void inodes_unpin(struct inodes *inodes, struct node *node)
 	pthread_mutex_unlock(&inodes->mutex);
 }
 
-void inodes_keep(struct inodes *inodes, struct node *node, struct content *content)
+/* The mutex is held. */
+static void keep(struct inodes *inodes, struct node *node, struct content *content)
 {
-	pthread_mutex_lock(&inodes->mutex);
 	content_unref(drop_content(inodes, node));
 	if (content) {
 		node->content = content_ref(content);
@@ -302,6 +302,23 @@ void inodes_keep(struct inodes *inodes, struct node *node, struct content *conte
 	}
 	while (inodes->kept > KEPT_MAX && inodes->oldest && inodes->oldest != inodes->newest)
 		content_unref(drop_content(inodes, inodes->oldest));
+}
+
+void inodes_keep(struct inodes *inodes, struct node *node, struct content *content)
+{
+	pthread_mutex_lock(&inodes->mutex);
+	keep(inodes, node, content);
+	pthread_mutex_unlock(&inodes->mutex);
+}
+
+void inodes_renew(struct inodes *inodes, struct node *node, const struct node_facts *facts,
+		  struct content *content)
+{
+	pthread_mutex_lock(&inodes->mutex);
+	if (facts->looked_up >= node->facts.looked_up) {
+		node->facts = *facts;
+		keep(inodes, node, content);
+	}
 	pthread_mutex_unlock(&inodes->mutex);
 }
 

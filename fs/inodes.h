@@ -102,6 +102,13 @@ void inodes_unpin(struct inodes *inodes, struct node *node);
  */
 void inodes_keep(struct inodes *inodes, struct node *node, struct content *content);
 
+/*
+ * What a look at a mutable node found (`content` may be NULL: nothing to show) at
+ * facts->looked_up, before the store was asked; one that began later is not overwritten.
+ */
+void inodes_renew(struct inodes *inodes, struct node *node, const struct node_facts *facts,
+		  struct content *content);
+
 /* A reference to the node's content for the caller, or NULL. */
 struct content *inodes_content(struct inodes *inodes, struct node *node);
 

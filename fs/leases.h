@@ -17,6 +17,9 @@ void leases_free(struct leases *leases);
 int leases_look_up_unmade(struct request *request, const char *key,
 			  struct fuse_entry_param *ret_entry);
 
+/* An open lease's attributes are to be asked for: make the node's facts at most 1 s old. */
+int leases_refresh(struct request *request, struct node *node);
+
 /* Whose lock it is: the description's (flock, OFD) or the process's (POSIX). */
 struct lock_owner {
 	bool flock;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "leases.h"
 #include "tree.h"
 #include "view.h"
 
@@ -72,7 +73,8 @@ static void op_getattr(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *f
 	(void)file;
 	request_begin(&request, fuse);
 	struct node *node = operation_node(&request, ino);
-	reply_attributes(&request, node, node ? 0 : ENOENT);
+	int error = !node ? ENOENT : node->type == NODE_LEASE ? leases_refresh(&request, node) : 0;
+	reply_attributes(&request, node, error);
 }
 
 /* What a staging file lets be changed: all. */

@@ -175,6 +175,7 @@ static int look_up_key(struct request *request, enum view view, const char *key,
 	/* An empty object `a/` is the directory itself; the engine's own keys are not shown. */
 	if (!size || hidden(fs, view, key))
 		return ENOENT;
+	int64_t before = cairn_clock();
 	int error = view_fetch(request, view, key, NULL, &version, &content);
 	if (error)
 		return error;
@@ -186,12 +187,14 @@ static int look_up_key(struct request *request, enum view view, const char *key,
 		.size = content ? content->bytes.size : version.size,
 		.modified = version.modified,
 		.age = version.age,
-		.looked_up = cairn_clock(),
+		.looked_up = ops->mutable_nodes ? before : cairn_clock(),
 	};
-	struct node *node = inodes_look_up(fs->inodes,
-					   ops->mutable_nodes ? NODE_LEASE : NODE_VERSION, view,
-					   key, ops->mutable_nodes ? "" : version.etag, &facts);
-	if (node && !ops->mutable_nodes)
+	struct node *node = inodes_look_up(
+		fs->inodes, ops->mutable_nodes ? NODE_LEASE : NODE_VERSION, view, key,
+		ops->mutable_nodes ? "" : version.etag, ops->mutable_nodes ? NULL : &facts);
+	if (node && ops->mutable_nodes)
+		inodes_renew(fs->inodes, node, &facts, content);
+	else if (node)
 		inodes_keep(fs->inodes, node, content);
 	content_unref(content);
 	return found(request, node, ret_entry);
