@@ -33,7 +33,6 @@ int filesystem_status(int error)
 	case ELOOP:
 	case EXDEV:
 	case ENXIO:
-	case EINVAL:
 		return CAIRN_INVALID;
 	case ENAMETOOLONG:
 		return CAIRN_NAME_TOO_LONG;
@@ -252,17 +251,19 @@ static int reopen_lock(int directory, const char *name, int *lock)
 static int wait_lock(struct cairn_call *call, const char *key, const char *name, int turn,
 		     int64_t *pause)
 {
+	int status;
 	if (turn < LOCK_SPINS) {
 		(void)sched_yield();
-		return cairn_call_check(call, key);
+		status = cairn_call_check(call, key);
+	} else {
+		status = cairn_call_sleep(call, cairn_clock() + *pause);
+		*pause = *pause * 2 < LOCK_PAUSE_MAX ? *pause * 2 : LOCK_PAUSE_MAX;
 	}
-	int status = cairn_call_sleep(call, cairn_clock() + *pause);
 	if (status == CAIRN_TIMEOUT)
 		return cairn_error_set(&call->error, CAIRN_TIMEOUT,
 				       "%s: another process has held its lock file %s until the "
 				       "deadline; nothing was written",
 				       key, name);
-	*pause = *pause * 2 < LOCK_PAUSE_MAX ? *pause * 2 : LOCK_PAUSE_MAX;
 	return status;
 }
 
