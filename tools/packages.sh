@@ -2,23 +2,25 @@
 # Install the Debian packages that building and testing need; quick when all are there.
 #
 #   tools/packages.sh            to build and to test
-#   tools/packages.sh build      to build only
+#   tools/packages.sh demo       to build and for tools/quickstart.sh
 #   tools/packages.sh bench      to build and to measure against the Python package
 #
 # Root, or sudo where something is missing. This is the one list of what the project needs.
 set -eu
 
-build="gcc g++ libc6-dev cmake ninja-build pkg-config fuse3 libfuse3-dev libjansson-dev libssl-dev"
-test="libcmocka-dev jq attr python3 perl make vim nano tmux moreutils sudo rsync procps psmisc
+build="gcc g++ libc6-dev cmake ninja-build pkg-config fuse3 libfuse3-dev libjansson-dev libssl-dev
+	libcmocka-dev"
+demo="jq attr util-linux"
+test="jq attr python3 perl make vim nano tmux moreutils sudo rsync procps psmisc
 	busybox dash util-linux mandoc"
 bench="jq attr python3-venv ca-certificates"
 
 case ${1:-test} in
-build) wanted=$build ;;
+demo) wanted="$build $demo" ;;
 test) wanted="$build $test" ;;
 bench) wanted="$build $bench" ;;
 *)
-	echo "usage: packages.sh [build|test|bench]" >&2
+	echo "usage: packages.sh [demo|test|bench]" >&2
 	exit 2
 	;;
 esac
