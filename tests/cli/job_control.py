@@ -136,6 +136,7 @@ def test_background_command_that_reads_stops(shell, env):
     shell.expect("lease run")
     shell.send("line\n")
     shell.expect("got:line")
+    eventually(lambda: lease(env, "background")["status"] == "free")
 
 
 def main():
@@ -155,7 +156,7 @@ def main():
             finally:
                 shell.close()
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(directory)
 
 
 main()
