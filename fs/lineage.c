@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lineage.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -138,6 +139,30 @@ void lineage_of(pid_t tid, struct lineage *ret)
 	}
 }
 
+static bool ending(const struct status *status)
+{
+	return strchr("ZXx", status->state) || status->flags & PF_EXITING;
+}
+
+/* Whether a thread of it goes on when the leader, the thread that is the process, has ended. */
+static bool thread_alive(pid_t pid)
+{
+	char path[48];
+	bool alive = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	DIR *tasks = opendir(path);
+	if (!tasks)
+		return errno != ENOENT;
+	for (struct dirent *task; !alive && (task = readdir(tasks));) {
+		struct status status;
+		pid_t tid = (pid_t)strtol(task->d_name, NULL, 10);
+		alive = tid > 0 && read_status(tid, &status) == 0 && !ending(&status);
+	}
+	closedir(tasks);
+	return alive;
+}
+
 bool process_alive(struct process process)
 {
 	struct status status;
@@ -147,10 +172,7 @@ bool process_alive(struct process process)
 		return error != -ENOENT && error != -ESRCH;
 	if (status.start != process.start)
 		return false;
-	/* A leader that has left its threads behind is a zombie, the process is not. */
-	if (status.threads > 1)
-		return true;
-	return !strchr("ZXx", status.state) && !(status.flags & PF_EXITING);
+	return !ending(&status) || (status.threads > 1 && thread_alive(process.pid));
 }
 
 static bool file_tells(const char *mount, const char *group, const char *file, const char *what)

@@ -115,46 +115,47 @@ static bool same(struct process a, struct process b)
 	return a.pid == b.pid && a.start == b.start;
 }
 
-static bool siblings(const struct reader *a, const struct reader *b)
+/* Both used, or both not, and of one parent. */
+static bool alike(const struct reader *a, const struct reader *b)
 {
-	return a->count > 1 && b->count > 1 && same(a->chain[1], b->chain[1]);
+	return !a->used == !b->used && a->count > 1 && b->count > 1 &&
+	       same(a->chain[1], b->chain[1]);
+}
+
+static struct reader *next_alike(const struct reader *reader)
+{
+	struct reader *other = TAILQ_NEXT(reader, next);
+
+	while (other && !alike(reader, other))
+		other = TAILQ_NEXT(other, next);
+	return other;
 }
 
 /*
- * Makes room for one more reader. What is forgotten must not make a tangle look like a base, so of
- * the unused reads under one parent either one between the oldest and the newest goes, or all.
+ * Makes room for one more reader, so that hardly anything which is forgotten makes a tangle look
+ * like a base, or lets a retry borrow another job's read. Of the used reads under one parent the
+ * newest hides, from that parent and its other children, as much as all; of the unused the oldest
+ * and the newest are as tangled as all. Only when there are none to spare goes the oldest used one,
+ * else the oldest with all that it might tangle with.
  */
 static void forget_one(struct reads *reads, struct key *key)
 {
-	struct reader *reader, *other, *later;
+	struct reader *reader, *other, *used = NULL;
 
 	TAILQ_FOREACH(reader, &key->readers, next)
 	{
-		if (reader->used) {
-			remove_reader(reads, key, reader);
-			return;
-		}
-	}
-	TAILQ_FOREACH(reader, &key->readers, next)
-	{
-		unsigned younger = 0;
-		for (other = TAILQ_NEXT(reader, next); other; other = TAILQ_NEXT(other, next)) {
-			if (siblings(reader, other) && ++younger == 2)
-				break;
-		}
-		if (!other)
+		if (reader->used && !used)
+			used = reader;
+		if (!(other = next_alike(reader)))
 			continue;
-		for (other = TAILQ_NEXT(reader, next); !siblings(reader, other);)
-			other = TAILQ_NEXT(other, next);
-		remove_reader(reads, key, other);
+		if (!reader->used && !next_alike(other))
+			continue;
+		remove_reader(reads, key, reader->used ? reader : other);
 		return;
 	}
-	reader = TAILQ_FIRST(&key->readers);
-	for (other = TAILQ_NEXT(reader, next); other; other = later) {
-		later = TAILQ_NEXT(other, next);
-		if (siblings(reader, other))
-			remove_reader(reads, key, other);
-	}
+	reader = used ? used : TAILQ_FIRST(&key->readers);
+	while (!used && (other = next_alike(reader)))
+		remove_reader(reads, key, other);
 	remove_reader(reads, key, reader);
 }
 
@@ -326,7 +327,7 @@ static enum reads_base judge(const struct choice *choice, char ret_version[READS
 	for (unsigned i = 1; i < choice->count; i++)
 		if (strcmp(choice->base[i]->version, choice->base[0]->version) != 0)
 			return READS_TANGLED;
-	memcpy(ret_version, choice->base[0]->version, READS_VERSION_SIZE);
+	memcpy(ret_version, choice->base[0]->version, strlen(choice->base[0]->version) + 1);
 	return READS_VERSION;
 }
 
@@ -358,10 +359,11 @@ enum reads_base reads_base(struct reads *reads, const char *name, const struct l
 {
 	int64_t deadline = now_ms() + AWAIT_MS;
 	struct choice choice;
+	struct key *key;
 
 	pthread_mutex_lock(&reads->mutex);
 	for (;;) {
-		struct key *key = find_key(reads, name);
+		key = find_key(reads, name);
 		choose(key, writer, &choice);
 		if (!choice.count && !choice.spent && !choice.awaited_count)
 			choose(key, renamer, &choice);
@@ -376,8 +378,12 @@ enum reads_base reads_base(struct reads *reads, const char *name, const struct l
 	enum reads_base base = judge(&choice, ret_version);
 	if (choice.count)
 		reads->clock++;
-	for (unsigned i = 0; i < choice.count; i++)
+	for (unsigned i = 0; i < choice.count; i++) {
 		choice.base[i]->used = reads->clock;
+		/* The list is by last use. */
+		TAILQ_REMOVE(&key->readers, choice.base[i], next);
+		TAILQ_INSERT_TAIL(&key->readers, choice.base[i], next);
+	}
 	pthread_mutex_unlock(&reads->mutex);
 	return base;
 }

@@ -376,6 +376,31 @@ static void test_reads_polled(void **state)
 	reads_free(reads);
 }
 
+/* `until mv .t k; do sleep 1; done` stays refused however much others read meanwhile. */
+static void test_reads_used_hide_for_long(void **state)
+{
+	(void)state;
+	struct reads *reads = reads_new();
+	char version[READS_VERSION_SIZE];
+	struct lineage jq = family("jAS"), mv = family("mAS");
+	assert_non_null(reads);
+	reads_record(reads, "k", &jq, "1");
+	assert_int_equal(reads_base(reads, "k", &jq, &mv, version), READS_VERSION);
+
+	for (unsigned i = 0; i < 500; i++) {
+		struct lineage cat = lone(i);
+		cat.chain[cat.count++] = family(i % 3 ? "A" : "S").chain[0];
+		if (i % 3)
+			cat.chain[cat.count++] = family("S").chain[0];
+		reads_record(reads, "k", &cat, "2");
+		assert_int_equal(reads_base(reads, "k", &jq, &mv, version), READS_NONE);
+		if (i % 15 == 0) /* another job's attempt */
+			assert_int_not_equal(reads_base(reads, "k", &cat, NULL, version),
+					     READS_NONE);
+	}
+	reads_free(reads);
+}
+
 /* The oldest goes with those that it would tangle with. */
 static void test_reads_pairs_are_forgotten_whole(void **state)
 {
@@ -540,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_reads_bounded_by_key),
 		cmocka_unit_test(test_reads_used_are_forgotten_first),
 		cmocka_unit_test(test_reads_polled),
+		cmocka_unit_test(test_reads_used_hide_for_long),
 		cmocka_unit_test(test_reads_pairs_are_forgotten_whole),
 		cmocka_unit_test(test_reads_bounded_in_all),
 		cmocka_unit_test(test_reads_wait_for_filters),
