@@ -34,6 +34,7 @@ static int base_from_reads(struct request *request, const char *key, const struc
 	case READS_VERSION:
 		ret_base->kind = version[0] ? BASE_VERSION : BASE_ABSENT;
 		memcpy(ret_base->etag, version, sizeof(version));
+		ret_base->read = true;
 		ret_base->why = version[0] ? "it is not the version that was read before"
 					   : "it was unlinked before and is there again";
 		return 0;
@@ -120,7 +121,8 @@ static int docs_commit(struct request *request, struct handle *handle, bool ende
 	int error = base_from_reads(request, key, writer, NULL, &base);
 	if (!error)
 		error = commit(request, key, &base, value, &handle->version);
-	if (!error)
+	/* Whoever replaces blindly goes on so; whoever read knows what stands there now. */
+	if (!error && base.read)
 		record(request, key, writer, handle->version.etag);
 	/* A refused text is dropped: what fails at the write must not come again at the close. */
 	handle->dirty = false;
@@ -281,23 +283,30 @@ static int present(struct request *request, const char *key, struct cairn_object
 					 : 0;
 }
 
-static int docs_unlink(struct request *request, const char *key)
+/* Unlinking a version that is not the one that was read is refused until it is read again. */
+static int check_unlink(struct request *request, const char *key, const char *etag)
 {
 	char name[CAIRN_KEY_MAX + 8], version[CAIRN_ETAG_SIZE];
+	struct reads *reads = request->fs->reads;
+	const struct lineage *asker = request_lineage(request);
+	struct base base = { .kind = BASE_UNSTATED };
+	if (!reads_peek(reads, reads_key(key, name), asker, version) || strcmp(version, etag) == 0)
+		return base_from_reads(request, key, asker, NULL, &base);
+	return request_refused(request, VIEW_DOCS, key, EBUSY,
+			       "unlink: it is not the version that was read before");
+}
+
+static int docs_unlink(struct request *request, const char *key)
+{
 	struct cairn_object object;
 	cairn_object_init(&object);
-	const struct lineage *asker = request_lineage(request);
 	int error = present(request, key, &object, true);
-	enum reads_base known =
-		error ? READS_NONE
-		      : reads_base(request->fs->reads, reads_key(key, name), asker, NULL, version);
-	if (!error && known == READS_VERSION && strcmp(version, object.version.etag) != 0)
-		error = request_refused(request, VIEW_DOCS, key, EBUSY,
-					"unlink: it is not the version that was read before");
+	if (!error)
+		error = check_unlink(request, key, object.version.etag);
 	if (!error)
 		error = delete_version(request, key, object.version.etag);
 	if (!error)
-		record(request, key, asker, READS_ABSENT);
+		record(request, key, request_lineage(request), READS_ABSENT);
 	cairn_object_release(&object);
 	return error;
 }

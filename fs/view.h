@@ -80,6 +80,7 @@ struct base {
 		BASE_VERSION, /* the version `etag` */
 	} kind;
 	char etag[CAIRN_ETAG_SIZE];
+	bool read;       /* it is what was read before */
 	const char *why; /* in words, when the store finds something else */
 };
 
