@@ -166,8 +166,7 @@ static int fetch(struct request *request, struct handle *handle, struct lease_pe
 	int error = lease_document(request, key, &document);
 	if (period && (!error || error == ENOENT) && ended(period) == LEASE_RUNS &&
 	    is_other_period(period, error ? NULL : &document)) {
-		lease_period_lost(period, "the lease was lost: a read found another epoch, holder "
-					  "or no document");
+		lease_period_lost(period, NULL);
 		error = refuse_lost(request, period, "read");
 	}
 	if (!error && !(content = content_of(cairn_buffer_slice(&document.state))))
@@ -301,12 +300,12 @@ static int commit(struct request *request, struct handle *handle, struct lease_p
 	content_unref(read);
 	/* Past its deadline, it holds again if nobody took over. */
 	if (!status && !holds)
-		status = lease_period_renew(period, &request->call);
+		status = lease_period_renew(period, &request->call, false);
 	if (!status)
 		status = cairn_lease_update_state(period->lease, &request->call, replace,
 						  &replacement);
 	if (status == CAIRN_LOST)
-		lease_period_lost(period, request->call.error.text);
+		lease_period_lost(period, NULL);
 	int error = status == CAIRN_CONFLICT ? EBUSY : cairn_status_errno(status);
 	if (status)
 		error = request_failed(request, key->name, status, error);

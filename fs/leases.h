@@ -7,7 +7,7 @@
 /* leases/: locks are acquisitions (DESIGN "leases/"). The view itself is leases_view in view.h. */
 
 struct leases *leases_new(void);
-/* The waiter pool has stopped: answer whoever waits with EINTR, and free. Nothing is released. */
+/* The session has ended and the waiter pool has stopped. No lease is released. */
 void leases_free(struct leases *leases);
 
 /*

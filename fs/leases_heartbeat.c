@@ -29,7 +29,12 @@ static int64_t next_look(const struct lease_period *period)
 /* Keep the heart beating, or give the task's reference back. */
 static void beat_at(struct lease_period *period, int64_t due)
 {
-	if (!waiters_schedule(period->key->fs->waiters, &period->heartbeat, due))
+	struct lease_key *key = period->key;
+	pthread_mutex_lock(&key->mutex);
+	bool beats = lease_period_ended(period) == LEASE_RUNS &&
+		     waiters_schedule(key->fs->waiters, &period->heartbeat, due);
+	pthread_mutex_unlock(&key->mutex);
+	if (!beats)
 		lease_period_unref(period);
 }
 
@@ -58,7 +63,7 @@ static void beat(struct task *task)
 	}
 	int64_t patience = period->ttl < fs->options.timeout ? period->ttl : fs->options.timeout;
 	struct cairn_call call = { .deadline = cairn_clock() + patience };
-	int status = lease_period_renew(period, &call);
+	int status = lease_period_renew(period, &call, true);
 	if (status == CAIRN_LOST) {
 		lease_period_unref(period);
 		return;
@@ -113,12 +118,19 @@ void lease_period_unref(struct lease_period *period)
 	free(period);
 }
 
+void lease_period_quiet(struct lease_period *period)
+{
+	if (waiters_cancel(period->key->fs->waiters, &period->heartbeat))
+		lease_period_unref(period);
+}
+
 bool lease_period_end(struct lease_period *period, enum lease_end how)
 {
 	if (period->end != LEASE_RUNS)
 		return false;
 	period->end = how;
 	period->key->leases->held--;
+	lease_period_quiet(period); /* not the last reference: the caller's is another */
 	return true;
 }
 
@@ -139,20 +151,14 @@ void lease_period_lost(struct lease_period *period, const char *how)
 	(void)lease_period_end(period, LEASE_LOST);
 	lease_poll_hurry(key);
 	pthread_mutex_unlock(&key->mutex);
-	if (!told)
+	if (how && !told)
 		log_line(key->fs->log, "leases/%s: %s", key->name, how);
 }
 
-void lease_period_quiet(struct lease_period *period)
-{
-	if (waiters_cancel(period->key->fs->waiters, &period->heartbeat))
-		lease_period_unref(period);
-}
-
-int lease_period_renew(struct lease_period *period, struct cairn_call *call)
+int lease_period_renew(struct lease_period *period, struct cairn_call *call, bool say)
 {
 	int status = cairn_lease_renew(period->lease, call);
 	if (status == CAIRN_LOST)
-		lease_period_lost(period, call->error.text);
+		lease_period_lost(period, say ? call->error.text : NULL);
 	return status;
 }

@@ -13,8 +13,21 @@
 /* How long a try that may not wait gives a descriptor that is being closed: RELEASE comes late. */
 #define CLOSING (SECOND / 10)
 
+/*
+ * Waiters here hand the lease on to each other for so long; then it is given back and left alone
+ * for a moment, so that waiters of other hosts, who look more often while epochs pass, get it.
+ */
+#define TENURE (2 * SECOND)
+#define GAP    (SECOND / 6)
+
 /* A request that was interrupted and does not come again, though its process runs, gave up. */
 #define PLACE_KEPT SECOND
+
+/* What a look at a lease that is held tells. */
+struct look {
+	int64_t free_at; /* cairn_clock when its holder's deadline comes; NEVER: not known */
+	int64_t epoch;	 /* 0: not known */
+};
 
 /* A lock request that waits, or its place. */
 struct lease_waiter {
@@ -73,13 +86,12 @@ static struct lease_grant *blocking(struct lease_key *key, int64_t *ret_until)
 /* Asking the store */
 
 /*
- * One look at the lease, and the lock if it is free; no mutex is held. 0 with the grant filled in
- * but for its place in the list, CAIRN_HELD with *ret_free (cairn_clock when the holder's deadline
- * comes; NEVER: not known), or a failure.
+ * One look at the lease, and its period if it is free; no mutex is held. 0 with the period,
+ * CAIRN_HELD with ret_look, or a failure.
  */
 static int take(struct request *request, struct lease_open *open,
 		const struct lease_settings *wanted, struct lease_period **ret_period,
-		int64_t *ret_free)
+		struct look *ret_look)
 {
 	struct cairn_store *store = request->fs->store;
 	struct cairn_call *call = &request->call;
@@ -90,7 +102,7 @@ static int take(struct request *request, struct lease_open *open,
 					       .holder = wanted->holder,
 					       .no_steal = wanted->no_steal };
 	cairn_lease_document_init(&seen);
-	*ret_free = NEVER;
+	*ret_look = (struct look){ .free_at = NEVER };
 	int status;
 	if (wanted->attach) {
 		status = cairn_lease_attach(store, call, name, wanted->attach, wanted->ttl, &lease);
@@ -106,7 +118,9 @@ static int take(struct request *request, struct lease_open *open,
 		options.seen = &seen;
 		if (seen.held && (left > 0 || wanted->no_steal)) {
 			status = CAIRN_HELD;
-			*ret_free = left > 0 && !wanted->no_steal ? cairn_clock() + left : NEVER;
+			ret_look->epoch = seen.epoch;
+			if (left > 0 && !wanted->no_steal)
+				ret_look->free_at = cairn_clock() + left;
 			goto out;
 		}
 	} else if (status != CAIRN_NOT_FOUND) {
@@ -241,22 +255,25 @@ void lease_poll_hurry(struct lease_key *key)
 }
 
 /* When to ask again: a jittered pause that grows, or the holder's deadline when that is sooner. */
-static void back_off(struct lease_key *key, int64_t free_at)
+static void back_off(struct lease_key *key, const struct look *look)
 {
 	int64_t now = cairn_clock();
+	if (look->epoch && look->epoch != key->seen)
+		key->pause = 0; /* it changes hands */
+	key->seen = look->epoch;
 	key->pause = key->pause ? key->pause * 2 : PAUSE_MIN;
 	if (key->pause > PAUSE_MAX)
 		key->pause = PAUSE_MAX;
 	uint32_t half = (uint32_t)(key->pause / 2);
 	key->next_look = now + half + arc4random_uniform(half);
 	/* Hosts that wait for the same moment come one after the other. */
-	if (free_at > now && free_at < key->next_look)
-		key->next_look = free_at + arc4random_uniform(10000);
+	if (look->free_at > now && look->free_at < key->next_look)
+		key->next_look = look->free_at + arc4random_uniform(10000);
 }
 
 /* What one try came to, for a waiter in state WAITER_TRIED; no mutex is held on either side. */
 static void settle(struct lease_key *key, struct lease_waiter *waiter, struct request *request,
-		   int status, struct lease_period *period, int64_t free_at)
+		   int status, struct lease_period *period, const struct look *look)
 {
 	struct lease_grant *grant = status ? NULL : malloc(sizeof(*grant));
 	bool again = status == CAIRN_HELD && !waiter->nowait;
@@ -270,8 +287,10 @@ static void settle(struct lease_key *key, struct lease_waiter *waiter, struct re
 		lease_period_unref(period);
 	}
 	pthread_mutex_lock(&key->mutex);
+	if (!status && key->trying)
+		key->since = cairn_clock();
 	if (again)
-		back_off(key, free_at);
+		back_off(key, look);
 	else
 		key->next_look = key->pause = 0;
 	was_interrupted = again && waiter->interrupted;
@@ -335,7 +354,8 @@ static void poll_run(struct task *task)
 {
 	struct lease_key *key =
 		(struct lease_key *)((char *)task - offsetof(struct lease_key, poll));
-	int64_t due, free_at;
+	int64_t due;
+	struct look look;
 	for (;;) {
 		struct lease_waiters refused = TAILQ_HEAD_INITIALIZER(refused);
 		struct lease_waiter *waiter, *refuse;
@@ -364,8 +384,8 @@ static void poll_run(struct task *task)
 		}
 		if (!waiter)
 			continue;
-		int status = take(&request, waiter->open, &waiter->wanted, &period, &free_at);
-		settle(key, waiter, &request, status, period, free_at);
+		int status = take(&request, waiter->open, &waiter->wanted, &period, &look);
+		settle(key, waiter, &request, status, period, &look);
 		pthread_mutex_lock(&key->mutex);
 		key->trying = false;
 		pthread_mutex_unlock(&key->mutex);
@@ -383,10 +403,10 @@ void lease_waiters_free(struct lease_key *key)
 	(void)waiters_cancel(key->fs->waiters, &key->poll);
 	while ((waiter = TAILQ_FIRST(&key->waiters))) {
 		waiter_remove(key, waiter);
+		/* The kernel answers what is left open; EINTR without a signal would be none. */
 		if (waiter->fuse)
-			waiter_answer(waiter, EINTR);
-		else
-			waiter_free(waiter);
+			fuse_reply_none(waiter->fuse);
+		waiter_free(waiter);
 	}
 }
 
@@ -415,7 +435,8 @@ static void end_period(struct request *request, struct lease_key *key, struct le
 	/* Not to be handed over is no answer for who waits: it asks by itself. */
 	if (status && waiter->nowait)
 		waiter->until = 0;
-	settle(key, waiter, request, status ? CAIRN_HELD : 0, next, 0);
+	settle(key, waiter, request, status ? CAIRN_HELD : 0, next,
+	       &(struct look){ .free_at = NEVER });
 }
 
 /* End the locks of `open` (NULL: any) and `owner` (NULL: any). */
@@ -425,6 +446,7 @@ static void unlock(struct request *request, struct lease_key *key, const struct 
 	for (;;) {
 		struct lease_grant *grant, *other;
 		struct lease_waiter *waiter = NULL;
+		bool tired = false;
 		pthread_mutex_lock(&key->mutex);
 		TAILQ_FOREACH(grant, &key->grants, next)
 		if ((!open || grant->open == open) && (!owner || same_owner(grant->owner, *owner)))
@@ -442,16 +464,18 @@ static void unlock(struct request *request, struct lease_key *key, const struct 
 			(void)lease_period_end(period, LEASE_UNLOCKED);
 			key->releasing++;
 			/* One that is tried has found the lease free, or will wait for its turn. */
-			if (!key->trying && (waiter = first_queued(key)))
+			tired = cairn_clock() - key->since > TENURE;
+			if (!key->trying && !tired && (waiter = first_queued(key)))
 				waiter->state = WAITER_TRIED;
 		}
 		pthread_mutex_unlock(&key->mutex);
 		if (ends) {
-			lease_period_quiet(period);
 			end_period(request, key, period, waiter);
 			pthread_mutex_lock(&key->mutex);
 			key->releasing--;
 			lease_poll_hurry(key);
+			if (tired)
+				key->next_look = cairn_clock() + GAP;
 			pthread_mutex_unlock(&key->mutex);
 		}
 		grant_free(grant);
@@ -520,7 +544,7 @@ static int lock_again(struct request *request, struct lease_open *open, struct l
 	/* Past its deadline: it goes on if nobody took over. */
 	struct lease_period *period = lease_period_ref(mine->period);
 	pthread_mutex_unlock(&key->mutex);
-	int status = lease_period_renew(period, &request->call);
+	int status = lease_period_renew(period, &request->call, true);
 	int error = status && status != CAIRN_LOST ? request_failed(request, key->name, status, 0)
 						   : 0;
 	lease_period_unref(period);
@@ -540,11 +564,11 @@ static struct lease_waiter *place_of(struct lease_key *key, const struct lease_o
 }
 
 /*
- * Ask the store, in this thread. 0, EAGAIN (*ret_free as of take), or an errno. key->mutex is held,
+ * Ask the store, in this thread. 0, EAGAIN (ret_look as of take), or an errno. key->mutex is held,
  * and released meanwhile.
  */
 static int try_now(struct request *request, struct lease_open *open, struct lock_owner owner,
-		   int64_t *ret_free)
+		   struct look *ret_look)
 {
 	struct lease_key *key = open->key;
 	struct lease_settings wanted;
@@ -558,7 +582,7 @@ static int try_now(struct request *request, struct lease_open *open, struct lock
 	bool alone = !wanted.attach;
 	key->trying = key->trying || alone;
 	pthread_mutex_unlock(&key->mutex);
-	int status = take(request, open, &wanted, &period, ret_free);
+	int status = take(request, open, &wanted, &period, ret_look);
 	int error = status == CAIRN_HELD ? EAGAIN
 		    : status		 ? request_failed(request, key->name, status, 0)
 					 : 0;
@@ -568,6 +592,7 @@ static int try_now(struct request *request, struct lease_open *open, struct lock
 	if (error) {
 		free(grant);
 	} else {
+		key->since = cairn_clock();
 		grant_add(key, grant, open, owner, period);
 		free(open->settings.attach);
 		open->settings.attach = NULL;
@@ -650,7 +675,8 @@ int leases_lock(struct request *request, struct handle *handle, struct lock_owne
 		return 0;
 	}
 	(void)request_lineage(request); /* read here, not under the mutex */
-	int64_t until, free_at = NEVER;
+	int64_t until;
+	struct look look;
 	pthread_mutex_lock(&key->mutex);
 	int error = lock_again(request, open, owner);
 	if (error != DEFERRED)
@@ -658,10 +684,10 @@ int leases_lock(struct request *request, struct handle *handle, struct lock_owne
 	bool attaches = open->settings.attach;
 	if (attaches || (!key->trying && !key->releasing && !blocking(key, &until) &&
 			 !somebody_before(key, place_of(key, open, owner)))) {
-		error = try_now(request, open, owner, &free_at);
+		error = try_now(request, open, owner, &look);
 		if (error != EAGAIN || attaches || !wait)
 			goto out;
-		back_off(key, free_at);
+		back_off(key, &look);
 	} else if (!wait && !soon_free(key)) {
 		error = EAGAIN;
 		goto out;

@@ -87,6 +87,8 @@ struct lease_key {
 	bool trying;			    /* one of them asks the store for the lease */
 	unsigned releasing;		    /* so many give it back */
 	int64_t next_look, pause;	    /* when the first of them asks again; backoff */
+	int64_t seen;			    /* the epoch that it saw last, or 0 */
+	int64_t since;			    /* when this mount took the lease from others */
 	struct task poll;
 	bool polling; /* poll is scheduled or runs, and counts a user */
 	char name[];
@@ -136,13 +138,16 @@ void lease_period_unref(struct lease_period *period);
 enum lease_end lease_period_ended(struct lease_period *period);
 /* It has ended so, unless it had before; key->mutex is held. True when it ran until now. */
 bool lease_period_end(struct lease_period *period, enum lease_end how);
-/* It was found lost (not under the mutex): end it, one log line that ends in `how`. */
+/*
+ * It was found lost (not under the mutex): end it, and say `how` in the log, unless that was said
+ * or the caller refuses something with a line of its own (NULL).
+ */
 void lease_period_lost(struct lease_period *period, const char *how);
 /* Take back its heartbeat. */
 void lease_period_quiet(struct lease_period *period);
 
-/* Renew now. A cairn_status, CAIRN_LOST seen to. */
-int lease_period_renew(struct lease_period *period, struct cairn_call *call);
+/* Renew now. A cairn_status, CAIRN_LOST seen to as by lease_period_lost; `say`: in the log. */
+int lease_period_renew(struct lease_period *period, struct cairn_call *call, bool say);
 
 /* leases_lock.c */
 
@@ -151,7 +156,7 @@ void lease_poll_init(struct lease_key *key);
 void lease_poll_hurry(struct lease_key *key);
 /* The descriptor is closed: its locks end, its waiters' places are given up. */
 void lease_unlock_all(struct request *request, struct lease_open *open);
-/* The mount ends: answer who waits. */
+/* The mount has ended, and the kernel has answered who waits: free what is left. */
 void lease_waiters_free(struct lease_key *key);
 
 /* leases.c */

@@ -198,7 +198,7 @@ static int act(struct request *request, struct node *node, bool renews, struct c
 					"epoch %" PRId64 " %s", cairn_lease_epoch(period->lease),
 					end == LEASE_LOST ? "was lost" : "was released");
 	} else {
-		int status = renews ? lease_period_renew(period, &request->call)
+		int status = renews ? lease_period_renew(period, &request->call, false)
 				    : release(request, period, value);
 		if (status)
 			error = request_failed(request, node->key, status, 0);

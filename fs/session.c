@@ -122,6 +122,8 @@ static int serve(struct filesystem *fs)
 	/* A positive result is the signal that ended the loop: an orderly end. */
 	int result = fuse_session_loop_mt(fs->session, config);
 	fuse_loop_cfg_destroy(config);
+	/* The loop has reset it: libfuse would complain about answers that come too late. */
+	fuse_session_exit(fs->session);
 	return result < 0 ? -1 : 0;
 }
 
