@@ -81,6 +81,8 @@ static int leases_open(struct request *request, struct handle *handle, struct fu
 	struct node_facts facts = inodes_facts(request->fs->inodes, handle->node);
 	handle->content = inodes_content(request->fs->inodes, handle->node);
 	handle->lease->fetched = facts.looked_up;
+	/* For one open: another, through /proc/self/fd, has no look-up of its own. */
+	inodes_keep(request->fs->inodes, handle->node, NULL);
 	return 0;
 }
 
@@ -276,7 +278,10 @@ static void written(struct request *request, struct handle *handle, struct lease
 	}
 	pthread_mutex_unlock(&key->mutex);
 	content_unref(before);
-	inodes_set_size(request->fs->inodes, handle->node, content->bytes.size);
+	const struct node_facts facts = { .size = content->bytes.size,
+					  .modified = cairn_timestamp_now(),
+					  .looked_up = cairn_clock() };
+	inodes_renew(request->fs->inodes, handle->node, &facts, content);
 }
 
 /* One complete value becomes the state. */
@@ -434,6 +439,7 @@ static int base_read(struct request *request, const char *key, const struct line
 				       "several processes near the writer have read different "
 				       "states; read the state again, or state "
 				       "user.cairn.if_match");
+	case READS_REFUSED:
 	case READS_NONE:
 		break;
 	}

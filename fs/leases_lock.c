@@ -8,7 +8,6 @@
 #define SECOND	  ((int64_t)1000 * 1000)
 #define PAUSE_MIN (SECOND / 10)
 #define PAUSE_MAX (2 * SECOND)
-#define NEVER	  INT64_MAX
 
 /* How long a try that may not wait gives a descriptor that is being closed: RELEASE comes late. */
 #define CLOSING (SECOND / 10)
@@ -22,12 +21,6 @@
 
 /* A request that was interrupted and does not come again, though its process runs, gave up. */
 #define PLACE_KEPT SECOND
-
-/* What a look at a lease that is held tells. */
-struct look {
-	int64_t free_at; /* cairn_clock when its holder's deadline comes; NEVER: not known */
-	int64_t epoch;	 /* 0: not known */
-};
 
 /* A lock request that waits, or its place. */
 struct lease_waiter {
@@ -46,6 +39,7 @@ struct lease_waiter {
 		WAITER_PLACE,  /* answered with EINTR: SIGSTOP and SIGCONT issue it again */
 	} state;
 	bool interrupted;
+	int answer; /* once it is out of the queue */
 	fuse_req_t fuse;
 	struct process process; /* whose place it is; pid 0: not known */
 	int64_t left;		/* when it was interrupted */
@@ -73,6 +67,16 @@ static void grant_add(struct lease_key *key, struct lease_grant *grant, struct l
 	open->locked = true;
 }
 
+/* The lock that `owner` has, if it holds. */
+static struct lease_grant *grant_of(struct lease_key *key, struct lock_owner owner)
+{
+	struct lease_grant *grant;
+	TAILQ_FOREACH(grant, &key->grants, next)
+	if (same_owner(grant->owner, owner) && lease_period_holds(grant->period, NULL))
+		return grant;
+	return NULL;
+}
+
 /* A lock of somebody here that stands in the way; *ret_until: until then, if it is not renewed. */
 static struct lease_grant *blocking(struct lease_key *key, int64_t *ret_until)
 {
@@ -81,69 +85,6 @@ static struct lease_grant *blocking(struct lease_key *key, int64_t *ret_until)
 	if (lease_period_holds(grant->period, ret_until))
 		return grant;
 	return NULL;
-}
-
-/* Asking the store */
-
-/*
- * One look at the lease, and its period if it is free; no mutex is held. 0 with the period,
- * CAIRN_HELD with ret_look, or a failure.
- */
-static int take(struct request *request, struct lease_open *open,
-		const struct lease_settings *wanted, struct lease_period **ret_period,
-		struct look *ret_look)
-{
-	struct cairn_store *store = request->fs->store;
-	struct cairn_call *call = &request->call;
-	const char *name = open->key->name;
-	struct cairn_lease *lease = NULL;
-	struct cairn_lease_document seen;
-	struct cairn_lease_options options = { .ttl = wanted->ttl,
-					       .holder = wanted->holder,
-					       .no_steal = wanted->no_steal };
-	cairn_lease_document_init(&seen);
-	*ret_look = (struct look){ .free_at = NEVER };
-	int status;
-	if (wanted->attach) {
-		status = cairn_lease_attach(store, call, name, wanted->attach, wanted->ttl, &lease);
-		if (status == CAIRN_NOT_FOUND)
-			status = CAIRN_HELD;
-		goto out;
-	}
-	/* A name that was just created is absent most of the time: acquiring is one request. */
-	status = open->created && !open->period ? CAIRN_NOT_FOUND
-						: cairn_lease_read(store, call, name, &seen);
-	if (!status) {
-		int64_t left = seen.deadline - cairn_timestamp_now();
-		options.seen = &seen;
-		if (seen.held && (left > 0 || wanted->no_steal)) {
-			status = CAIRN_HELD;
-			ret_look->epoch = seen.epoch;
-			if (left > 0 && !wanted->no_steal)
-				ret_look->free_at = cairn_clock() + left;
-			goto out;
-		}
-	} else if (status != CAIRN_NOT_FOUND) {
-		goto out;
-	}
-	status = cairn_lease_acquire(store, call, name, &options, &lease);
-	if (status == CAIRN_BUSY)
-		status = CAIRN_HELD; /* others took it, one after the other */
-out:
-	cairn_lease_document_release(&seen);
-	if (!status && !(*ret_period = lease_period_new(open, lease, wanted->ttl)))
-		status = CAIRN_NO_MEMORY;
-	return status;
-}
-
-/* Give the lease back. Unlocking succeeds in any case: a lease that stands runs out. */
-static void give_back(struct request *request, struct lease_period *period)
-{
-	int status = cairn_lease_release(period->lease, &request->call, NULL);
-	if (status)
-		log_line(request->fs->log, "leases/%s: %s%s", period->key->name,
-			 request->call.error.text,
-			 status == CAIRN_LOST ? "" : "; it will run out at its deadline");
 }
 
 /* The queue */
@@ -255,7 +196,7 @@ void lease_poll_hurry(struct lease_key *key)
 }
 
 /* When to ask again: a jittered pause that grows, or the holder's deadline when that is sooner. */
-static void back_off(struct lease_key *key, const struct look *look)
+static void back_off(struct lease_key *key, const struct lease_look *look)
 {
 	int64_t now = cairn_clock();
 	if (look->epoch && look->epoch != key->seen)
@@ -273,7 +214,7 @@ static void back_off(struct lease_key *key, const struct look *look)
 
 /* What one try came to, for a waiter in state WAITER_TRIED; no mutex is held on either side. */
 static void settle(struct lease_key *key, struct lease_waiter *waiter, struct request *request,
-		   int status, struct lease_period *period, const struct look *look)
+		   int status, struct lease_period *period, const struct lease_look *look)
 {
 	struct lease_grant *grant = status ? NULL : malloc(sizeof(*grant));
 	bool again = status == CAIRN_HELD && !waiter->nowait;
@@ -283,7 +224,7 @@ static void settle(struct lease_key *key, struct lease_waiter *waiter, struct re
 		    : status == CAIRN_HELD ? EAGAIN
 					   : request_failed(request, key->name, status, 0);
 	if (!status && !grant) {
-		give_back(request, period);
+		lease_give_back(request, period);
 		lease_period_unref(period);
 	}
 	pthread_mutex_lock(&key->mutex);
@@ -315,16 +256,17 @@ static void settle(struct lease_key *key, struct lease_waiter *waiter, struct re
 }
 
 /*
- * Who is to be tried now, or NULL with *ret_due: when to look again, NEVER when whoever is at it
- * will say so. Waiters that are to be answered with EAGAIN move to `refused`. key->mutex is held.
+ * Who is to be tried now, or NULL with *ret_due: when to look again, LEASE_NEVER when whoever is at
+ * it will say so. Waiters whose answer is known move to `answered`: who may not wait, and threads
+ * of an owner that has the lock by now. key->mutex is held.
  */
 TAILQ_HEAD(lease_waiters, lease_waiter);
-static struct lease_waiter *whose_turn(struct lease_key *key, struct lease_waiters *refused,
+static struct lease_waiter *whose_turn(struct lease_key *key, struct lease_waiters *answered,
 				       int64_t *ret_due)
 {
-	int64_t now = cairn_clock(), until = NEVER;
+	int64_t now = cairn_clock(), until = LEASE_NEVER;
 	drop_places(key);
-	*ret_due = NEVER;
+	*ret_due = LEASE_NEVER;
 	struct lease_waiter *first = first_queued(key), *waiter, *later;
 	if (!first || key->trying || key->releasing)
 		return NULL;
@@ -334,14 +276,18 @@ static struct lease_waiter *whose_turn(struct lease_key *key, struct lease_waite
 		return first;
 	for (waiter = first; waiter; waiter = later) {
 		later = TAILQ_NEXT(waiter, next);
-		if (waiter->state != WAITER_QUEUED || !waiter->nowait)
+		if (waiter->state != WAITER_QUEUED)
 			continue;
-		if (held && now < waiter->until) {
+		bool owns = held && grant_of(key, waiter->owner);
+		if (!owns && !waiter->nowait)
+			continue;
+		if (!owns && held && now < waiter->until) {
 			*ret_due = waiter->until < *ret_due ? waiter->until : *ret_due;
 			continue;
 		}
+		waiter->answer = owns ? 0 : EAGAIN;
 		waiter_remove(key, waiter);
-		TAILQ_INSERT_TAIL(refused, waiter, next);
+		TAILQ_INSERT_TAIL(answered, waiter, next);
 	}
 	if (first_queued(key)) {
 		int64_t next = held ? until + 1000 : key->next_look;
@@ -355,21 +301,21 @@ static void poll_run(struct task *task)
 	struct lease_key *key =
 		(struct lease_key *)((char *)task - offsetof(struct lease_key, poll));
 	int64_t due;
-	struct look look;
+	struct lease_look look;
 	for (;;) {
-		struct lease_waiters refused = TAILQ_HEAD_INITIALIZER(refused);
-		struct lease_waiter *waiter, *refuse;
+		struct lease_waiters answered = TAILQ_HEAD_INITIALIZER(answered);
+		struct lease_waiter *waiter, *answer;
 		struct lease_period *period = NULL;
 		struct request request;
 		pthread_mutex_lock(&key->mutex);
-		waiter = whose_turn(key, &refused, &due);
+		waiter = whose_turn(key, &answered, &due);
 		if (waiter) {
 			waiter->state = WAITER_TRIED;
 			key->trying = true;
 			request_begin(&request, waiter->fuse);
 		}
-		bool done = !waiter && TAILQ_EMPTY(&refused);
-		if (done && (due == NEVER || !waiters_schedule(key->fs->waiters, task, due)))
+		bool done = !waiter && TAILQ_EMPTY(&answered);
+		if (done && (due == LEASE_NEVER || !waiters_schedule(key->fs->waiters, task, due)))
 			key->polling = false;
 		bool last = !key->polling;
 		pthread_mutex_unlock(&key->mutex);
@@ -378,13 +324,14 @@ static void poll_run(struct task *task)
 				lease_key_put(key);
 			return;
 		}
-		while ((refuse = TAILQ_FIRST(&refused))) {
-			TAILQ_REMOVE(&refused, refuse, next);
-			waiter_answer(refuse, EAGAIN);
+		while ((answer = TAILQ_FIRST(&answered))) {
+			TAILQ_REMOVE(&answered, answer, next);
+			waiter_answer(answer, answer->answer);
 		}
 		if (!waiter)
 			continue;
-		int status = take(&request, waiter->open, &waiter->wanted, &period, &look);
+		int status =
+			lease_take(&request, waiter->open, &waiter->wanted, false, &period, &look);
 		settle(key, waiter, &request, status, period, &look);
 		pthread_mutex_lock(&key->mutex);
 		key->trying = false;
@@ -420,7 +367,7 @@ static void end_period(struct request *request, struct lease_key *key, struct le
 		       struct lease_waiter *waiter)
 {
 	if (!waiter) {
-		give_back(request, period);
+		lease_give_back(request, period);
 		return;
 	}
 	const struct lease_settings *wanted = &waiter->wanted;
@@ -436,7 +383,7 @@ static void end_period(struct request *request, struct lease_key *key, struct le
 	if (status && waiter->nowait)
 		waiter->until = 0;
 	settle(key, waiter, request, status ? CAIRN_HELD : 0, next,
-	       &(struct look){ .free_at = NEVER });
+	       &(struct lease_look){ .free_at = LEASE_NEVER });
 }
 
 /* End the locks of `open` (NULL: any) and `owner` (NULL: any). */
@@ -568,7 +515,7 @@ static struct lease_waiter *place_of(struct lease_key *key, const struct lease_o
  * and released meanwhile.
  */
 static int try_now(struct request *request, struct lease_open *open, struct lock_owner owner,
-		   struct look *ret_look)
+		   struct lease_look *ret_look)
 {
 	struct lease_key *key = open->key;
 	struct lease_settings wanted;
@@ -581,8 +528,10 @@ static int try_now(struct request *request, struct lease_open *open, struct lock
 	/* Who enters a period that is there stands in nobody's way. */
 	bool alone = !wanted.attach;
 	key->trying = key->trying || alone;
+	/* A name that was just created: acquiring it is one request. */
+	bool absent = open->created && !open->period;
 	pthread_mutex_unlock(&key->mutex);
-	int status = take(request, open, &wanted, &period, ret_look);
+	int status = lease_take(request, open, &wanted, absent, &period, ret_look);
 	int error = status == CAIRN_HELD ? EAGAIN
 		    : status		 ? request_failed(request, key->name, status, 0)
 					 : 0;
@@ -676,7 +625,7 @@ int leases_lock(struct request *request, struct handle *handle, struct lock_owne
 	}
 	(void)request_lineage(request); /* read here, not under the mutex */
 	int64_t until;
-	struct look look;
+	struct lease_look look;
 	pthread_mutex_lock(&key->mutex);
 	int error = lock_again(request, open, owner);
 	if (error != DEFERRED)

@@ -149,6 +149,27 @@ void lease_period_quiet(struct lease_period *period);
 /* Renew now. A cairn_status, CAIRN_LOST seen to as by lease_period_lost; `say`: in the log. */
 int lease_period_renew(struct lease_period *period, struct cairn_call *call, bool say);
 
+/* leases_take.c: asking the store */
+
+#define LEASE_NEVER INT64_MAX
+
+/* What a look at a lease that is held tells. */
+struct lease_look {
+	int64_t free_at; /* cairn_clock when its holder's deadline comes; LEASE_NEVER: not known */
+	int64_t epoch;	 /* 0: not known */
+};
+
+/*
+ * One look at the lease of `open`, and its period if it is free; no mutex is held. `absent`: there
+ * is no document most probably. 0 with the period, CAIRN_HELD with ret_look, or a failure.
+ */
+int lease_take(struct request *request, struct lease_open *open,
+	       const struct lease_settings *wanted, bool absent, struct lease_period **ret_period,
+	       struct lease_look *ret_look);
+
+/* Give the lease back. Unlocking succeeds in any case: a lease that stands runs out. */
+void lease_give_back(struct request *request, struct lease_period *period);
+
 /* leases_lock.c */
 
 void lease_poll_init(struct lease_key *key);

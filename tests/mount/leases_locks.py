@@ -3,6 +3,7 @@ import errno
 import fcntl
 import os
 import struct
+import threading
 
 OFD_SETLK, OFD_GETLK = 37, 36
 NOW = fcntl.LOCK_EX | fcntl.LOCK_NB
@@ -111,6 +112,23 @@ def ofds():
     os.close(a)
 
 
+def threads():
+    """Of one description, whichever thread asks: who waited has the lock when the first has it."""
+    a, b = opened('threads'), opened('threads')
+    check('somebody holds', name(fcntl.flock, a, NOW), 'ok')
+    said = []
+    waiting = [threading.Thread(target=lambda: said.append(name(fcntl.flock, b, fcntl.LOCK_EX)))
+               for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    os.close(a)
+    for thread in waiting:
+        thread.join(20)
+    check('all threads', said, ['ok'] * 3)
+    os.close(b)
+
+
 flocks()
 posix()
 ofds()
+threads()
