@@ -38,6 +38,9 @@ static int base_from_reads(struct request *request, const char *key, const struc
 		ret_base->why = version[0] ? "it is not the version that was read before"
 					   : "it was unlinked before and is there again";
 		return 0;
+	case READS_REFUSED:
+		return request_refused(request, VIEW_DOCS, key, EBUSY,
+				       "it was refused before, and has not been read since");
 	case READS_NONE:
 		break;
 	}
@@ -292,6 +295,7 @@ static int check_unlink(struct request *request, const char *key, const char *et
 	struct base base = { .kind = BASE_UNSTATED };
 	if (!reads_peek(reads, reads_key(key, name), asker, version) || strcmp(version, etag) == 0)
 		return base_from_reads(request, key, asker, NULL, &base);
+	reads_refuse(reads, name, asker);
 	return request_refused(request, VIEW_DOCS, key, EBUSY,
 			       "unlink: it is not the version that was read before");
 }

@@ -21,6 +21,7 @@ struct reader {
 	TAILQ_ENTRY(reader) next;
 	uint64_t read; /* when, by the table's clock */
 	uint64_t used; /* when it was made a base or found tangled; 0: not yet */
+	bool refused;  /* used for what was refused outright: reads_refuse */
 	bool awaited;  /* its end was waited for: once is enough for a process that lives on */
 	char version[READS_VERSION_SIZE];
 	unsigned count; /* its lineage, without the unused places */
@@ -55,6 +56,7 @@ struct choice {
 	unsigned count; /* the reads that make the base: equally near, of one version or tangled */
 	struct reader *base[READS_PER_KEY];
 	uint64_t spent;		/* when the newest used read was used that hides what is farther */
+	bool refused;		/* that one was refused */
 	unsigned awaited_count; /* living readers, nearer than the base, that may be about to end */
 	struct reader *awaited_readers[AWAIT_READERS];
 	struct process awaited[AWAIT_READERS]; /* their kin.below */
@@ -308,12 +310,14 @@ static void choose(const struct key *key, const struct lineage *writer, struct c
 			struct reader *reader = kin[i].reader;
 			if (spent && !(kin[i].depth == 0 && reader->read > spent))
 				continue;
-			if (kin[i].depth && process_alive(kin[i].below))
+			if (kin[i].depth && process_alive(kin[i].below)) {
 				add_awaited(&kin[i], ret);
-			else if (!reader->used)
+			} else if (!reader->used) {
 				ret->base[ret->count++] = reader;
-			else if (reader->used > ret->spent)
+			} else if (reader->used > ret->spent) {
 				ret->spent = reader->used;
+				ret->refused = reader->refused;
+			}
 		}
 		if (ret->count)
 			ret->awaited_count = awaited_count;
@@ -323,7 +327,7 @@ static void choose(const struct key *key, const struct lineage *writer, struct c
 static enum reads_base judge(const struct choice *choice, char ret_version[READS_VERSION_SIZE])
 {
 	if (choice->count == 0)
-		return READS_NONE;
+		return choice->refused ? READS_REFUSED : READS_NONE;
 	for (unsigned i = 1; i < choice->count; i++)
 		if (strcmp(choice->base[i]->version, choice->base[0]->version) != 0)
 			return READS_TANGLED;
@@ -354,6 +358,20 @@ static void await(const struct process *processes, unsigned count, int64_t deadl
 	}
 }
 
+/* The reads of a choice are used from now on. The table's mutex is held. */
+static void use_up(struct reads *reads, struct key *key, const struct choice *choice, bool refused)
+{
+	if (choice->count)
+		reads->clock++;
+	for (unsigned i = 0; i < choice->count; i++) {
+		choice->base[i]->used = reads->clock;
+		choice->base[i]->refused = refused;
+		/* The list is by last use. */
+		TAILQ_REMOVE(&key->readers, choice->base[i], next);
+		TAILQ_INSERT_TAIL(&key->readers, choice->base[i], next);
+	}
+}
+
 enum reads_base reads_base(struct reads *reads, const char *name, const struct lineage *writer,
 			   const struct lineage *renamer, char ret_version[READS_VERSION_SIZE])
 {
@@ -376,16 +394,20 @@ enum reads_base reads_base(struct reads *reads, const char *name, const struct l
 		pthread_mutex_lock(&reads->mutex);
 	}
 	enum reads_base base = judge(&choice, ret_version);
-	if (choice.count)
-		reads->clock++;
-	for (unsigned i = 0; i < choice.count; i++) {
-		choice.base[i]->used = reads->clock;
-		/* The list is by last use. */
-		TAILQ_REMOVE(&key->readers, choice.base[i], next);
-		TAILQ_INSERT_TAIL(&key->readers, choice.base[i], next);
-	}
+	use_up(reads, key, &choice, false);
 	pthread_mutex_unlock(&reads->mutex);
 	return base;
+}
+
+void reads_refuse(struct reads *reads, const char *name, const struct lineage *asker)
+{
+	struct choice choice;
+
+	pthread_mutex_lock(&reads->mutex);
+	struct key *key = find_key(reads, name);
+	choose(key, asker, &choice);
+	use_up(reads, key, &choice, true);
+	pthread_mutex_unlock(&reads->mutex);
 }
 
 bool reads_peek(struct reads *reads, const char *name, const struct lineage *asker,

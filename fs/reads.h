@@ -36,6 +36,7 @@ enum reads_base {
 	READS_NONE,    /* nothing that counts was read */
 	READS_VERSION, /* ret_version is what the content was based on */
 	READS_TANGLED, /* equally near readers read different versions: it cannot be told */
+	READS_REFUSED, /* what was read was refused (reads_refuse), and nothing has been read since */
 };
 
 /*
@@ -52,6 +53,12 @@ enum reads_base reads_base(struct reads *reads, const char *key, const struct li
 /* The same choice for `asker`, at once and without using it up. False for none and for tangled. */
 bool reads_peek(struct reads *reads, const char *key, const struct lineage *asker,
 		char ret_version[READS_VERSION_SIZE]);
+
+/*
+ * What `asker` would have as its base is used up by something that was refused: until it or its
+ * kin reads again, its base is READS_REFUSED.
+ */
+void reads_refuse(struct reads *reads, const char *key, const struct lineage *asker);
 
 /* Forgets all reads of the key. */
 void reads_forget(struct reads *reads, const char *key);

@@ -554,6 +554,29 @@ static void test_reads_threads(void **state)
 	reads_free(reads);
 }
 
+static void test_reads_refused_until_read_again(void **state)
+{
+	(void)state;
+	const struct lineage shell = { .count = 1, .chain = { { .pid = 900001, .start = 1 } } };
+	const struct lineage first = { .count = 2,
+				       .chain = { { .pid = 900002, .start = 2 }, shell.chain[0] } };
+	const struct lineage second = { .count = 2,
+					.chain = { { .pid = 900003, .start = 3 }, shell.chain[0] } };
+	char version[READS_VERSION_SIZE];
+	struct reads *reads = reads_new();
+	reads_record(reads, "k", &first, "v1");
+
+	reads_refuse(reads, "k", &shell);
+
+	assert_int_equal(reads_base(reads, "k", &shell, NULL, version), READS_REFUSED);
+	assert_int_equal(reads_base(reads, "k", &second, NULL, version), READS_REFUSED);
+	reads_record(reads, "k", &second, "v2");
+	assert_int_equal(reads_base(reads, "k", &shell, NULL, version), READS_VERSION);
+	assert_string_equal(version, "v2");
+	assert_int_equal(reads_base(reads, "k", &shell, NULL, version), READS_NONE);
+	reads_free(reads);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -571,6 +594,7 @@ int main(void)
 		cmocka_unit_test(test_reads_wait_for_filters),
 		cmocka_unit_test(test_reads_wait_once),
 		cmocka_unit_test(test_reads_threads),
+		cmocka_unit_test(test_reads_refused_until_read_again),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
