@@ -375,7 +375,8 @@ static void lease_written(struct cairn_lease *lease, const struct lease_change *
 static int lease_try(struct cairn_lease *lease, struct cairn_call *call,
 		     const struct lease_change *change, struct cairn_attempts *attempts)
 {
-	int status = lease->etag[0] ? CAIRN_OK : lease_refresh(lease, call, change);
+	bool fresh = !lease->etag[0];
+	int status = fresh ? lease_refresh(lease, call, change) : CAIRN_OK;
 	if (status)
 		return status;
 	if (lease->ended)
@@ -389,6 +390,11 @@ static int lease_try(struct cairn_lease *lease, struct cairn_call *call,
 	status = lease_next(lease, call, change, &state, &next);
 	if (!status)
 		status = cairn_lease_members_encode(lease->key, &next, &text, &call->error);
+	if (status && change->transform && !fresh) {
+		/* It said no to what may be an old state: look, and ask again. */
+		lease->etag[0] = '\0';
+		attempts->again = true;
+	}
 	if (status)
 		goto out;
 	const struct cairn_put_options options = { .if_match = lease->etag };

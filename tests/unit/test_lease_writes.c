@@ -194,6 +194,26 @@ static void test_lease_writes_meet_a_cooperative_write(void **state)
 	cairn_lease_free(lease);
 }
 
+/* What the handle remembers is not the freshest state: a refusal of it settles nothing. */
+static void test_lease_update_is_refused_by_the_freshest_state_alone(void **state)
+{
+	struct bucket *bucket = *state;
+	struct cairn_lease *lease = acquire(bucket, bucket->store, "h", HOUR);
+
+	assert_status(&bucket->call, write_state(bucket, lease, "\"no number\""), CAIRN_OK);
+	write_into(bucket, "7");
+	assert_status(&bucket->call, increment(bucket, lease), CAIRN_OK);
+	assert_state(bucket, "8");
+	write_into(bucket, "\"again none\"");
+	assert_status(&bucket->call, increment(bucket, lease), CAIRN_INVALID);
+	assert_non_null(strstr(bucket->call.error.text, "again none"));
+	assert_state(bucket, "\"again none\"");
+	assert_status(&bucket->call, increment(bucket, lease), CAIRN_INVALID);
+	bucket_put(bucket, "k", DOCUMENT(FUTURE, "2", "\"thief\"", "1"));
+	assert_status(&bucket->call, increment(bucket, lease), CAIRN_LOST);
+	cairn_lease_free(lease);
+}
+
 static void somebody_writes_into_it(struct bucket *bucket)
 {
 	char text[20];
@@ -773,6 +793,7 @@ int main(void)
 		BUCKET_TESTS(test_lease_writes_leave_the_deadlines),
 		BUCKET_TESTS(test_lease_release_keeps_or_sets_the_state_and_ends),
 		BUCKET_TESTS(test_lease_writes_meet_a_cooperative_write),
+		BUCKET_TESTS(test_lease_update_is_refused_by_the_freshest_state_alone),
 		BUCKET_TESTS(test_lease_is_not_lost_by_conflicts_in_a_row),
 		BUCKET_TESTS(test_lease_keeps_the_later_deadline),
 		BUCKET_TESTS(test_lease_that_expired_untaken_goes_on),
