@@ -10,7 +10,7 @@
 #include <cairn/timestamp.h>
 
 #define LINES	  1000
-#define LINE_SIZE 1100
+#define LINE_SIZE 3000
 
 struct log {
 	pthread_mutex_t mutex;

@@ -16,7 +16,7 @@ void log_free(struct log *log);
 /* From now on lines go to syslog (the daemon has no terminal any more). */
 void log_to_syslog(struct log *log);
 
-/* One line: control characters in it are written \xXX, a text over 1,000 bytes is cut. */
+/* One line: control characters in it are written \xXX, a text over 2,900 bytes is cut. */
 void log_line(struct log *log, const char *format, ...) CAIRN_PRINTF(2, 3);
 
 /* Append the kept lines, each with its time, to `out`. As cairn_buffer_append. */

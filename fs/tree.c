@@ -200,6 +200,26 @@ static int look_up_key(struct request *request, enum view view, const char *key,
 	return found(request, node, ret_entry);
 }
 
+/* Is there an object of the prefix's name, beside which the prefix is called NAME%? */
+static bool beside_object(struct request *request, enum view view, const char *prefix)
+{
+	struct fuse_entry_param entry;
+	char key[CAIRN_KEY_MAX + 2];
+	snprintf(key, sizeof(key), "%.*s", (int)strlen(prefix) - 1, prefix);
+	if (request->fs->store->capabilities.real_directories ||
+	    look_up_key(request, view, key, &entry) != 0)
+		return false;
+	inodes_forget(request->fs->inodes, entry.ino, 1);
+	return true;
+}
+
+/* A directory bucket cannot hold it, so that nothing has that name: the last segment tells. */
+static bool impossible(const struct filesystem *fs, const char *key)
+{
+	const char *slash = strrchr(key, '/'), *segment = slash ? slash + 1 : key;
+	return fs->store->capabilities.real_directories && (!*segment || *segment == '.');
+}
+
 static int look_up_in_view(struct request *request, struct node *directory, const char *name,
 			   struct fuse_entry_param *ret_entry)
 {
@@ -213,16 +233,11 @@ static int look_up_in_view(struct request *request, struct node *directory, cons
 		error = found(request,
 			      inodes_look_up_staging(fs->inodes, directory->view, target.file),
 			      ret_entry);
-	} else if (target.kind == TARGET_PREFIX && !fs->store->capabilities.real_directories) {
+	} else if (target.kind == TARGET_PREFIX) {
 		/* Only beside an object; otherwise the prefix goes by the plain name. */
-		char key[sizeof(target.key)];
-		snprintf(key, sizeof(key), "%.*s", (int)strlen(target.key) - 1, target.key);
-		error = look_up_key(request, directory->view, key, ret_entry);
-		if (!error) {
-			inodes_forget(fs->inodes, ret_entry->ino, 1);
+		if (beside_object(request, directory->view, target.key))
 			error = look_up_prefix(request, directory->view, target.key, ret_entry);
-		}
-	} else if (target.kind == TARGET_KEY) {
+	} else if (target.kind == TARGET_KEY && !impossible(fs, target.key)) {
 		error = look_up_key(request, directory->view, target.key, ret_entry);
 		if (error == ENOENT && directory->view == VIEW_LEASES)
 			error = leases_look_up_unmade(request, target.key, ret_entry);
@@ -267,14 +282,14 @@ static int prefix_of(struct request *request, struct node *directory, const char
 	int error = tree_resolve(request, directory, name, &target);
 	if (error)
 		return error;
-	if (target.kind == TARGET_KEY || target.kind == TARGET_PREFIX) {
-		if (target.kind == TARGET_KEY)
-			append_slash(target.key);
-		memcpy(ret_prefix, target.key, sizeof(target.key));
-		error = hidden(request->fs, directory->view, target.key) ? EPERM : 0;
-	} else {
+	if (target.kind == TARGET_KEY)
+		append_slash(target.key);
+	else if (target.kind != TARGET_PREFIX ||
+		 !beside_object(request, directory->view, target.key))
 		error = target.file ? ENOTDIR : EINVAL;
-	}
+	if (!error && hidden(request->fs, directory->view, target.key))
+		error = EPERM;
+	memcpy(ret_prefix, target.key, sizeof(target.key));
 	target_release(&target);
 	return error;
 }

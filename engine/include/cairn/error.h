@@ -43,7 +43,8 @@ enum cairn_status {
 /* What went wrong, in words: what was being done, to which key, why it failed, what to do. */
 struct cairn_error {
 	int status;     /* an enum cairn_status; CAIRN_OK when nothing failed */
-	char text[500]; /* one line of UTF-8, NUL-terminated, control characters escaped */
+	/* One line of UTF-8, NUL-terminated, control characters escaped: a whole key and the reason. */
+	char text[1500];
 };
 
 /*
