@@ -20,7 +20,7 @@ grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release$' "$build/CMakeCache.txt" || {
 if [ ! -e "$venv/ready" ]; then
 	echo "Installing the Python package into $venv"
 	rm -rf "$venv"
-	python3 -m venv "$venv"
+	/usr/bin/python3 -m venv "$venv"
 	"$venv/bin/pip" -q install msgpack aiosqlite structlog 'sqlalchemy[asyncio]>=2.0.25' typer boto3
 	"$venv/bin/pip" -q install --no-deps --ignore-requires-python cairndb==0.4.1
 	site=$("$venv/bin/python" -c 'import site; print(site.getsitepackages()[0])')
