@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "storage/s3.h"
+
 /* A probe under way. */
 struct probe {
 	struct cairn_store *store;
@@ -115,7 +117,10 @@ int cairn_store_probe(struct cairn_store *store, struct cairn_call *call)
 	arc4random_buf(random, sizeof(random));
 	(void)snprintf(probe.key, sizeof(probe.key), "cairnfs-probe-%016llx%016llx",
 		       (unsigned long long)random[0], (unsigned long long)random[1]);
-	int status = check_puts(&probe);
+	int status = cairn_s3_probe(store, call);
+	if (status)
+		return status;
+	status = check_puts(&probe);
 	if (!status)
 		status = check_deletes(&probe);
 	if (status) {

@@ -48,6 +48,7 @@ static void attempt_begin(struct attempts *attempts)
 {
 	int64_t left = attempts->deadline - cairn_clock();
 	attempts->call->deadline = attempts->deadline;
+	attempts->call->retry_after = 0;
 	if (!attempts->below->capabilities.local && left > ATTEMPT_MIN)
 		attempts->call->deadline -= left / 2;
 }
@@ -91,7 +92,9 @@ static int pause_after(struct attempts *attempts, int status)
 	attempts->pause = PAUSE_MIN + (int64_t)arc4random_uniform((uint32_t)spread + 1);
 	if (attempts->pause > PAUSE_MAX)
 		attempts->pause = PAUSE_MAX;
-	int64_t until = cairn_clock() + attempts->pause;
+	/* A server that asks for patience gets it. */
+	int64_t asked = attempts->call->retry_after;
+	int64_t until = cairn_clock() + (asked > attempts->pause ? asked : attempts->pause);
 	if (until >= attempts->deadline)
 		return give_up(attempts, status);
 	if (cairn_call_sleep(attempts->call, until)) {
@@ -188,6 +191,8 @@ static enum verdict judge(struct attempts *attempts, const struct cairn_put_opti
 		return VERDICT_AGAIN;
 	if (!attempts->ambiguous || (options->if_absent && options->immutable))
 		return VERDICT_LOST;
+	(void)cairn_error_set(&attempts->call->error, CAIRN_UNKNOWN,
+			      "another version is there now, ours may have been before it");
 	return VERDICT_UNKNOWN;
 }
 
@@ -275,6 +280,9 @@ static int settle_delete(struct attempts *attempts, const char *if_match)
 	int status = read_back(attempts, &present);
 	if (!status && strcmp(present.etag, if_match) == 0)
 		return pause_after(attempts, CAIRN_BUSY);
+	if (!status || status == CAIRN_NOT_FOUND)
+		(void)cairn_error_set(&attempts->call->error, CAIRN_UNKNOWN,
+				      "it was deleted or replaced, by this call or another");
 	attempts->unknown = true;
 	return give_up(attempts, CAIRN_UNKNOWN);
 }

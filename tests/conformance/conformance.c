@@ -90,6 +90,27 @@ void expect_text(struct bucket *bucket, const char *key, const char *text)
 	cairn_object_release(&object);
 }
 
+void expect_time(const struct bucket *bucket, int64_t one, int64_t other)
+{
+	int64_t slack = bucket->target->clock_slack;
+	if (one - other > slack || other - one > slack)
+		fail_msg("times differ by %lld µs", (long long)(one - other));
+}
+
+bool folder_cannot(const struct bucket *bucket, const char *key)
+{
+	if (!bucket->target->folder)
+		return false;
+	bool begins = true;
+	for (const char *at = key; *at; at++) {
+		/* A segment that is empty or begins with a dot, and what XML cannot hold. */
+		if ((begins && (*at == '/' || *at == '.')) || (unsigned char)*at < ' ')
+			return true;
+		begins = *at == '/';
+	}
+	return begins;
+}
+
 void expect_keys(const struct cairn_listing *listing, const char *expected)
 {
 	struct cairn_buffer keys;

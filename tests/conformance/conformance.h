@@ -25,6 +25,11 @@ struct conformance_target {
 	int (*reopen)(void *context, struct cairn_store **ret_store);
 	/* The last make's bucket is not needed any more; its stores are freed. May be NULL. */
 	void (*discard)(void *context);
+	/* What the answers to a put and to a get of one object may differ by, in microseconds. */
+	int64_t clock_slack;
+	/* The server keeps objects as files (S3.md): what no folder holds beside others is left
+	 * out. */
+	bool folder;
 };
 
 /* Run every case on the bare store and through retry, trace and fault. Returns what failed. */
@@ -57,6 +62,12 @@ void expect_text(struct bucket *bucket, const char *key, const char *text);
 
 /* Fail with the call's message unless `status` is `expected`. */
 void expect_status(const struct bucket *bucket, int status, int expected, const char *what);
+
+/* The times of one object as two answers tell them. */
+void expect_time(const struct bucket *bucket, int64_t one, int64_t other);
+
+/* Can the bucket not hold this key beside others, or at all, as its server keeps files? */
+bool folder_cannot(const struct bucket *bucket, const char *key);
 
 /* The listing's keys, each followed by a space, must read as `expected`. */
 void expect_keys(const struct cairn_listing *listing, const char *expected);

@@ -44,7 +44,7 @@ static void test_store_list_tells_objects(void **state)
 	expect_keys(&listing, "d/k d/s/ ");
 	assert_false(listing.entries[0].is_prefix);
 	assert_int_equal(listing.entries[0].size, 5);
-	assert_int_equal(listing.entries[0].modified, version.modified);
+	expect_time(bucket, listing.entries[0].modified, version.modified);
 	assert_true(listing.entries[1].is_prefix);
 	if (bucket->store->capabilities.listing_etags)
 		assert_string_equal(listing.entries[0].etag, version.etag);
@@ -56,14 +56,17 @@ static void test_store_list_tells_objects(void **state)
 static void test_store_list_orders_by_bytes(void **state)
 {
 	static const char *const keys[] = { "a/z", "a-b", "a.b", "a0", "A", "\xc3\xa9", "a/\x01" };
+	static const char control[] = "A a-b a.b a/\x01 a/z a0 \xc3\xa9 ";
+	static const char plain[] = "A a-b a.b a/z a0 \xc3\xa9 ";
 	struct bucket *bucket = *state;
 	struct cairn_listing listing;
 	cairn_listing_init(&listing);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		must_put(bucket, keys[i], "1");
+		if (!folder_cannot(bucket, keys[i]))
+			must_put(bucket, keys[i], "1");
 
 	list(bucket, "", NULL, &listing);
-	expect_keys(&listing, "A a-b a.b a/\x01 a/z a0 \xc3\xa9 ");
+	expect_keys(&listing, bucket->target->folder ? plain : control);
 	const struct cairn_list_options options = { .delimited = true };
 	list(bucket, "", &options, &listing);
 	/* A directory bucket has directories of its own. */
@@ -126,6 +129,8 @@ static void fill(struct bucket *bucket, struct model *model)
 		} while (size < sizeof(key) - 1 && (seed >> 16) % 8 != 0);
 		key[size] = '\0';
 		const struct cairn_put_options absent = { .if_absent = true };
+		if (folder_cannot(bucket, key))
+			continue;
 		if (put_text(bucket, key, "", &absent, NULL) == CAIRN_OK)
 			model->keys[model->count++] = strdup(key);
 	}

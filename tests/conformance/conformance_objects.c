@@ -38,7 +38,7 @@ static void test_store_put_then_get(void **state)
 	assert_true(*put.etag && *put.nonce);
 	assert_int_equal(put.size, sizeof(bytes));
 	assert_int_equal(put.age, 0);
-	assert_int_equal(object.version.modified, put.modified);
+	expect_time(bucket, object.version.modified, put.modified);
 	assert_in_range(object.version.modified, now - 3600000000, now + 3600000000);
 	assert_in_range(object.version.age, 0, 60000000);
 	cairn_object_release(&object);
@@ -336,8 +336,10 @@ static void test_store_delete_if_match(void **state)
 	expect_text(bucket, "k", "2");
 	expect_status(bucket, delete (bucket, "k", second.etag), CAIRN_OK, "right etag");
 	expect_text(bucket, "k", NULL);
-	expect_status(bucket, delete (bucket, "k", second.etag), CAIRN_CONFLICT, "absent");
-	expect_status(bucket, delete (bucket, "x/y", second.etag), CAIRN_CONFLICT, "no prefix");
+	/* versitygw says of an absent key that it is deleted. */
+	int absent = bucket->target->folder ? CAIRN_OK : CAIRN_CONFLICT;
+	expect_status(bucket, delete (bucket, "k", second.etag), absent, "absent");
+	expect_status(bucket, delete (bucket, "x/y", second.etag), absent, "no prefix");
 }
 
 static void test_store_space(void **state)

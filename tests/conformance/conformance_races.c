@@ -137,22 +137,34 @@ static int increment(struct cairn_store *store, struct cairn_call *call)
 struct counting {
 	struct cairn_store *store;
 	int status;
+	int unknown; /* increments whose outcome the store could not tell */
 	struct cairn_call call;
 };
 
 static void *count_up(void *argument)
 {
 	struct counting *counting = argument;
-	for (int i = 0; i < INCREMENTS && !counting->status; i++)
+	for (int i = 0; i < INCREMENTS && !counting->status; i++) {
 		counting->status = increment(counting->store, &counting->call);
+		/* Ceph's gateway says 500 of a swap that was lost inside it (S3.md). */
+		if (counting->status == CAIRN_UNKNOWN && !counting->store->capabilities.local) {
+			counting->unknown++;
+			counting->status = CAIRN_OK;
+		}
+	}
 	return NULL;
 }
 
-static void expect_counter(struct bucket *bucket, int expected)
+/* No increment that was told is missing, and none counts twice. */
+static void expect_counter(struct bucket *bucket, int increments, int unknown)
 {
-	char text[32];
-	(void)snprintf(text, sizeof(text), "%d", expected);
-	expect_text(bucket, "counter", text);
+	struct cairn_object object;
+	cairn_object_init(&object);
+	int status = cairn_store_get(bucket->store, &bucket->call, "counter", NULL, &object);
+	expect_status(bucket, status, CAIRN_OK, "counter");
+	assert_in_range(strtol(object.data.data, NULL, 10), increments - unknown, increments);
+	assert_true(unknown < increments);
+	cairn_object_release(&object);
 }
 
 static void test_store_race_compare_and_swap(void **state)
@@ -169,11 +181,13 @@ static void test_store_race_compare_and_swap(void **state)
 	for (int i = 0; i < COUNTERS; i++)
 		(void)pthread_join(threads[i], NULL);
 
+	int unknown = 0;
 	for (int i = 0; i < COUNTERS; i++) {
 		if (counting[i].status)
 			fail_msg("%s", counting[i].call.error.text);
+		unknown += counting[i].unknown;
 	}
-	expect_counter(bucket, COUNTERS * INCREMENTS);
+	expect_counter(bucket, COUNTERS * INCREMENTS, unknown);
 }
 
 static void test_store_race_between_processes(void **state)
@@ -182,6 +196,7 @@ static void test_store_race_between_processes(void **state)
 	if (!bucket->target->reopen)
 		skip();
 	pid_t children[PROCESSES];
+	int unknown = 0;
 	must_put(bucket, "counter", "0");
 
 	for (int i = 0; i < PROCESSES; i++) {
@@ -193,16 +208,17 @@ static void test_store_race_between_processes(void **state)
 				_exit(1);
 			(void)count_up(&counting);
 			cairn_store_free(counting.store);
-			_exit(counting.status ? 2 : 0);
+			_exit(counting.status ? 100 : counting.unknown);
 		}
 	}
 	for (int i = 0; i < PROCESSES; i++) {
 		int how;
 		assert_int_equal(waitpid(children[i], &how, 0), children[i]);
 		assert_true(WIFEXITED(how));
-		assert_int_equal(WEXITSTATUS(how), 0);
+		assert_in_range(WEXITSTATUS(how), 0, INCREMENTS);
+		unknown += WEXITSTATUS(how);
 	}
-	expect_counter(bucket, PROCESSES * INCREMENTS);
+	expect_counter(bucket, PROCESSES * INCREMENTS, unknown);
 }
 
 /* Creating and deleting a key is a lock: never two inside. */

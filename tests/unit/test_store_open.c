@@ -36,7 +36,17 @@ static void test_open_refuses(void **state)
 		int status;
 		const char *word;
 	} cases[] = {
-		{ "s3://bucket/prefix", CAIRN_UNSUPPORTED, "s3" },
+		{ "gs://bucket/prefix", CAIRN_UNSUPPORTED, "gs" },
+		{ "s3:///prefix", CAIRN_INVALID, "no bucket" },
+		{ "s3://KEY:SECRET@bucket", CAIRN_INVALID, "keys do not belong" },
+		{ "s3://bucket?endpoint=http://h", CAIRN_INVALID, "no option endpoint;" },
+		{ "s3://bucket?endpoint_url=h:80", CAIRN_INVALID, "http://HOST:PORT" },
+		{ "s3://bucket?endpoint_url=http://h/path", CAIRN_INVALID, "no path" },
+		{ "s3://bucket?region=a/b", CAIRN_INVALID, "region" },
+		{ "s3://bucket?addressing=dns", CAIRN_INVALID, "path or virtual" },
+		{ "s3://bucket?ca_bundle=/no/such/file", CAIRN_INVALID, "/no/such/file" },
+		{ "s3://bucket/a%2", CAIRN_INVALID, "%XX" },
+		{ "s3://b", CAIRN_INVALID, "no name of a bucket" },
 		{ "https://example.invalid/b", CAIRN_UNSUPPORTED, "https" },
 		{ "file://host/path", CAIRN_INVALID, "file:///" },
 		{ "file:///a%20b", CAIRN_INVALID, "%XX" },
@@ -70,6 +80,18 @@ static void test_open_from_the_environment(void **state)
 	assert_int_equal(cairn_store_open(NULL, NULL, &store, &error), 0);
 	cairn_store_free(store);
 	(void)setenv("CAIRNDB_STORAGE_TYPE", "s3", 1);
+	(void)unsetenv("CAIRNDB_S3_BUCKET");
+	assert_int_equal(cairn_store_open(NULL, NULL, &store, &error), CAIRN_INVALID);
+	assert_non_null(strstr(error.text, "CAIRNDB_S3_BUCKET"));
+	(void)setenv("CAIRNDB_S3_BUCKET", "bucket", 1);
+	(void)setenv("CAIRNDB_S3_ENDPOINT_URL", "http://127.0.0.1:80/", 1);
+	assert_int_equal(cairn_store_open(NULL, NULL, &store, &error), 0);
+	assert_string_equal(store->capabilities.kind, "s3");
+	assert_string_equal(store->name, "s3 bucket bucket at http://127.0.0.1");
+	cairn_store_free(store);
+	(void)unsetenv("CAIRNDB_S3_BUCKET");
+	(void)unsetenv("CAIRNDB_S3_ENDPOINT_URL");
+	(void)setenv("CAIRNDB_STORAGE_TYPE", "gcs", 1);
 	assert_int_equal(cairn_store_open(NULL, NULL, &store, &error), CAIRN_UNSUPPORTED);
 	(void)setenv("CAIRNDB_STORAGE_TYPE", "tape", 1);
 	assert_int_equal(cairn_store_open(NULL, NULL, &store, &error), CAIRN_INVALID);

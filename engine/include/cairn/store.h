@@ -25,6 +25,7 @@ struct cairn_call {
 	bool (*cancelled)(void *context);  /* polled while waiting; true ends the call. May be NULL */
 	void *context;
 	struct cairn_error error;          /* set by whatever failed last */
+	int64_t retry_after;               /* private: microseconds that a server asked to be left alone */
 };
 
 /* CLOCK_MONOTONIC in microseconds. */
@@ -246,10 +247,13 @@ struct cairn_store_options {
 
 /*
  * Open the bucket that `where` names: a directory (made when its parent stands; as
- * cairn_filesystem_store_new) or, later, a URL such as s3://bucket/prefix (CAIRN_UNSUPPORTED until
- * the engine has that store). The result is the backend under trace and retry.
+ * cairn_filesystem_store_new) or s3://BUCKET/PREFIX?endpoint_url=…&region=…&profile=…&ca_bundle=…
+ * with %XX for odd bytes, all but BUCKET optional; AWS's variables, files and services give the
+ * rest and the credentials, and nothing is asked of the server yet. The result is the backend under
+ * trace and retry.
  * NULL `where`: from the environment of the Python package (CAIRNDB_STORAGE_TYPE, filesystem by
- * default, and CAIRNDB_STORAGE_PATH, …); CAIRN_INVALID with the variable's name when it is missing.
+ * default, with CAIRNDB_STORAGE_PATH; s3 with CAIRNDB_S3_BUCKET, CAIRNDB_STORAGE_PREFIX, _S3_REGION,
+ * _S3_ENDPOINT_URL); CAIRN_INVALID with the variable's name when it is missing.
  */
 CAIRN_EXPORT int cairn_store_open(const char *where, const struct cairn_store_options *options,
 				  struct cairn_store **ret_store, struct cairn_error *error)
