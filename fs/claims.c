@@ -207,7 +207,8 @@ static int claims_flush(struct request *request, struct handle *handle)
 	if (!handle->dirty || handle->settled)
 		return 0;
 	int error = settle(request, handle, true);
-	return error || handle->settled || !handle->text.bytes.size ? error : EINVAL;
+	bool partial = !error && !handle->settled && handle->text.bytes.size;
+	return partial && handle_opened_by(handle, request) ? EINVAL : error;
 }
 
 static void claims_release(struct request *request, struct handle *handle)

@@ -67,6 +67,8 @@ static int commit(struct request *request, const char *key, const struct base *b
 					   base->kind == BASE_ABSENT ? NULL : base->etag, value,
 					   NULL, ret_version);
 	}
+	if (status == CAIRN_EXISTS && base->exclusive)
+		return EEXIST;
 	if (status == CAIRN_CONFLICT || status == CAIRN_EXISTS)
 		return request_refused(request, VIEW_DOCS, key, EBUSY,
 				       "%s; read it again and retry", base->why);
@@ -129,6 +131,7 @@ static int docs_commit(struct request *request, struct handle *handle, bool ende
 		record(request, key, writer, handle->version.etag);
 	/* A refused text is dropped: what fails at the write must not come again at the close. */
 	handle->dirty = false;
+	handle->refused = error == EBUSY;
 	return error;
 }
 
@@ -150,6 +153,10 @@ static int docs_write(struct request *request, struct handle *handle, const char
 		      off_t offset)
 {
 	const char *key = handle->node->key;
+	/* Python's files write again at their close what was refused. */
+	if (handle->refused)
+		return request_refused(request, VIEW_DOCS, key, EBUSY,
+				       "what this descriptor wrote was refused; open it again");
 	if (handle->flags & O_APPEND)
 		offset = handle->started   ? (off_t)handle->text.bytes.size
 			 : handle->content ? (off_t)handle->content->bytes.size
@@ -160,6 +167,10 @@ static int docs_write(struct request *request, struct handle *handle, const char
 		text_clear(&handle->text);
 	if (!error)
 		error = text_write(&handle->text, data, size, offset);
+	if (error) {
+		text_clear(&handle->text);
+		handle->dirty = false;
+	}
 	if (error)
 		return request_refused(request, VIEW_DOCS, key, error,
 				       error == EFBIG
@@ -214,7 +225,7 @@ static int docs_flush(struct request *request, struct handle *handle)
 		return 0;
 	int error = docs_commit(request, handle, true);
 	bool partial = handle->dirty && handle->text.progress == CAIRN_JSON_PARTIAL;
-	return error ? error : partial ? EINVAL : 0;
+	return partial && !error && handle_opened_by(handle, request) ? EINVAL : error;
 }
 
 static void docs_release(struct request *request, struct handle *handle)
@@ -236,6 +247,29 @@ static int base_of_staging(struct request *request, struct staging_file *file, c
 	return base_from_reads(request, key, writer, request_lineage(request), ret_base);
 }
 
+/* An exclusive placement creates what never was there, not what its makers knew. */
+static int check_exclusive(struct request *request, struct staging_file *file, const char *key,
+			   const struct lineage *writer)
+{
+	char name[CAIRN_KEY_MAX + 8], version[CAIRN_ETAG_SIZE];
+	struct reads *reads = request->fs->reads;
+	const struct lineage *renamer = request_lineage(request);
+	struct staging_state state = staging_state(file);
+	struct base base = { .kind = BASE_UNSTATED };
+	bool stated = state.if_match[0];
+	bool known = stated ? strcmp(state.if_match, "*") != 0
+			    : (reads_peek(reads, reads_key(key, name), writer, version) ||
+			       reads_peek(reads, reads_key(key, name), renamer, version)) &&
+				      version[0];
+	if (!known)
+		return 0;
+	int error = view_refuse_exclusive(request, VIEW_DOCS, key);
+	/* The refused attempt has used what was read. */
+	if (error == EBUSY && !stated)
+		(void)base_from_reads(request, key, writer, renamer, &base);
+	return error;
+}
+
 static int docs_place(struct request *request, struct staging_file *file, const char *key,
 		      bool exclusive)
 {
@@ -244,13 +278,12 @@ static int docs_place(struct request *request, struct staging_file *file, const 
 	struct lineage writer = staging_writer(file);
 	const struct lineage *renamer = request_lineage(request);
 	int error = view_staged_json(request, VIEW_DOCS, file, key, &value);
-	struct base base = { .kind = BASE_ABSENT, .why = "it exists" };
-	if (!error && !exclusive)
-		error = base_of_staging(request, file, key, &writer, &base);
+	struct base base = { .kind = BASE_ABSENT, .exclusive = exclusive };
+	if (!error)
+		error = exclusive ? check_exclusive(request, file, key, &writer)
+				  : base_of_staging(request, file, key, &writer, &base);
 	if (!error)
 		error = commit(request, key, &base, cairn_buffer_slice(&value), &version);
-	if (error == EBUSY && exclusive)
-		error = EEXIST;
 	/* Whoever both wrote and renamed knows what stands there now. */
 	if (!error && writer.count && renamer->count &&
 	    writer.chain[0].pid == renamer->chain[0].pid &&
@@ -321,15 +354,13 @@ static int docs_move(struct request *request, const char *from, const char *to, 
 	struct cairn_version version;
 	cairn_object_init(&object);
 	struct base base = { .kind = BASE_ABSENT,
-			     .why = exclusive ? "it exists"
-					      : "it is there, and nothing shows that it was read" };
+			     .exclusive = exclusive,
+			     .why = "it is there, and nothing shows that it was read" };
 	int error = present(request, from, &object, false);
 	if (!error && !exclusive)
 		error = base_from_reads(request, to, request_lineage(request), NULL, &base);
 	if (!error)
 		error = commit(request, to, &base, cairn_buffer_slice(&object.data), &version);
-	if (error == EBUSY && exclusive)
-		error = EEXIST;
 	if (!error)
 		error = delete_version(request, from, object.version.etag);
 	cairn_object_release(&object);

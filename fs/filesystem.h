@@ -97,6 +97,7 @@ struct handle {
 	struct node *node; /* pinned */
 	enum view view;
 	int flags;   /* as opened */
+	pid_t opener; /* thread */
 	uint64_t id; /* of the handle, never used again */
 	pthread_mutex_t mutex;
 	struct content *content; /* what a reader is shown; NULL: read by ranges, or nothing yet */
@@ -107,6 +108,7 @@ struct handle {
 	struct text text; /* JSON views: the new content */
 	bool started;	  /* new content has begun */
 	bool dirty;	  /* something is to be committed */
+	bool refused;	     /* docs: a commit was: what the writer tries again is still the old edit */
 	bool settled;	  /* claims: the value is set */
 	int64_t created;  /* claims: cairn_clock before the put */
 	struct staging_file
@@ -116,6 +118,12 @@ struct handle {
 };
 
 struct handle *handle_new(struct request *request, struct node *node, int flags);
+/*
+ * The asker is the process that opened the file: an error of its close is its own. Of others, that
+ * share the descriptor, a close says nothing: more text may come.
+ */
+bool handle_opened_by(struct handle *handle, struct request *request);
+
 struct handle *handle_ref(struct handle *handle);
 void handle_unref(struct filesystem *fs, struct handle *handle);
 

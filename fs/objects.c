@@ -271,8 +271,11 @@ static int objects_place(struct request *request, struct staging_file *file, con
 	int error = 0;
 	if (!key_allowed(request, key, &error))
 		return error;
-	if (!exclusive)
-		error = view_stated_base(request, file, key, &base);
+	error = view_stated_base(request, file, key, &base);
+	if (!error && exclusive && base.kind == BASE_VERSION)
+		error = view_refuse_exclusive(request, VIEW_OBJECTS, key);
+	if (exclusive)
+		base.kind = BASE_ABSENT;
 	if (error)
 		return error;
 	error = put_file(request, key, file, &base, &version);

@@ -104,7 +104,10 @@ static int set_staging(struct node *node, const struct stat *wanted, int set)
 	return set & FUSE_SET_ATTR_SIZE ? staging_truncate(node->staging, wanted->st_size) : 0;
 }
 
-/* A key's mode and owner are what they are; times are accepted and ignored. */
+/*
+ * A key's mode and owner are what they are; times are accepted and ignored, and so is the mode of a
+ * file that its creator still writes (install(1) makes it 0600 first).
+ */
 static int set_key(struct request *request, struct node *node, const struct stat *wanted, int set,
 		   struct handle *handle)
 {
@@ -114,6 +117,8 @@ static int set_key(struct request *request, struct node *node, const struct stat
 	int error = tree_attributes(request, node, &now, &timeout);
 	if (error)
 		return error;
+	if (node->type == NODE_WRITING)
+		set &= ~FUSE_SET_ATTR_MODE;
 	if (((set & FUSE_SET_ATTR_MODE) && (wanted->st_mode ^ now.st_mode) & 07777) ||
 	    ((set & FUSE_SET_ATTR_UID) && wanted->st_uid != now.st_uid) ||
 	    ((set & FUSE_SET_ATTR_GID) && wanted->st_gid != now.st_gid))

@@ -148,6 +148,7 @@ struct handle *handle_new(struct request *request, struct node *node, int flags)
 	if (!handle)
 		return NULL;
 	handle->references = 1;
+	handle->opener = request->tid;
 	handle->node = node;
 	handle->view = node->view;
 	handle->flags = flags;
@@ -156,6 +157,16 @@ struct handle *handle_new(struct request *request, struct node *node, int flags)
 	text_init(&handle->text);
 	inodes_pin(request->fs->inodes, node);
 	return handle;
+}
+
+bool handle_opened_by(struct handle *handle, struct request *request)
+{
+	struct lineage opener;
+	const struct lineage *asker = request_lineage(request);
+	if (handle->opener == request->tid)
+		return true;
+	lineage_of(handle->opener, &opener);
+	return opener.count && asker->count && opener.chain[0].pid == asker->chain[0].pid;
 }
 
 struct handle *handle_ref(struct handle *handle)

@@ -77,6 +77,19 @@ int view_stated_base(struct request *request, struct staging_file *file, const c
 	return 0;
 }
 
+int view_refuse_exclusive(struct request *request, enum view view, const char *key)
+{
+	const struct cairn_get_options options = { .no_data = true };
+	struct cairn_object object;
+	cairn_object_init(&object);
+	int status = cairn_store_get(request->fs->store, &request->call, key, &options, &object);
+	cairn_object_release(&object);
+	if (status == CAIRN_NOT_FOUND)
+		return request_refused(request, view, key, EBUSY,
+				       "the version that the new one was made from is gone");
+	return status ? request_failed(request, key, status, 0) : EEXIST;
+}
+
 int view_show_json(struct cairn_object *object, struct cairn_buffer *ret_bytes,
 		   struct cairn_error *error)
 {

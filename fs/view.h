@@ -80,7 +80,8 @@ struct base {
 		BASE_VERSION, /* the version `etag` */
 	} kind;
 	char etag[CAIRN_ETAG_SIZE];
-	bool read;       /* it is what was read before */
+	bool read;	 /* it is what was read before */
+	bool exclusive;	 /* of BASE_ABSENT: to find something is EEXIST, not a lost race */
 	const char *why; /* in words, when the store finds something else */
 };
 
@@ -90,6 +91,12 @@ struct base {
  */
 int view_stated_base(struct request *request, struct staging_file *file, const char *key,
 		     struct base *ret_base);
+
+/*
+ * An exclusive placement of what was made from a version of `key`: EEXIST where there is one (mv(1)
+ * then renames without the flag), and where it went EBUSY, logged: no put-if-absent brings it back.
+ */
+int view_refuse_exclusive(struct request *request, enum view view, const char *key);
 
 /* The canonical JSON and a newline: the `show` of the JSON views. */
 int view_show_json(struct cairn_object *object, struct cairn_buffer *ret_bytes,
