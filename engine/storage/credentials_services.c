@@ -101,7 +101,7 @@ int cairn_credentials_from_web_identity(struct cairn_credential_source *source,
 	cairn_buffer_init(&body, 4 * TOKEN_MAX);
 	int status = cairn_secret_read(path, &token);
 	if (status) {
-		status = cairn_error_set(&call->error, status,
+		status = cairn_error_set(&call->error, CAIRN_INVALID,
 					 "AWS_WEB_IDENTITY_TOKEN_FILE %s cannot be read: %s", path,
 					 cairn_status_name(status));
 	} else {
@@ -157,7 +157,7 @@ static int read_authorization(struct cairn_call *call, struct cairn_buffer *toke
 	if (!status && token->size && strpbrk(token->data, "\r\n"))
 		status = CAIRN_INVALID;
 	if (status)
-		return cairn_error_set(&call->error, status,
+		return cairn_error_set(&call->error, CAIRN_INVALID,
 				       "the container's authorization token cannot be read: %s",
 				       cairn_status_name(status));
 	return CAIRN_OK;
