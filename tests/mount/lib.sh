@@ -208,11 +208,11 @@ unexpected_log() {
 end_daemon() {
 	local name=$1 pid i
 	pid=$(daemon_pid "$name")
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		! is_mounted "$DIR/$name" || fusermount3 -u "$DIR/$name" 2>/dev/null ||
 			umount "$DIR/$name" 2>/dev/null
 		! daemon_ended "$name" || return 0
-		[ $i != 40 ] || kill "$pid" 2>/dev/null
+		[ $i != 400 ] || kill "$pid" 2>/dev/null
 		sleep 0.05
 	done
 	printf '%s: daemon %s does not end: %s\n' "$NAME" "$name" \

@@ -65,7 +65,7 @@ cannot 2 'timeout=-1: not a number of seconds' "$DIR/bucket" "$DIR/a" -o timeout
 cannot 2 'too many arguments' a b c
 cannot 1 'mountpoint .*/none: No such file' "$DIR/bucket" "$DIR/none"
 cannot 1 'cannot mount the bucket: .*no/parent' "$DIR/no/parent/bucket" "$DIR/a" -o "cache_dir=$DIR/cache"
-cannot 1 'cannot mount the bucket: .*s3' s3://bucket/x "$DIR/a" -o "cache_dir=$DIR/cache"
+cannot 1 'cannot mount the bucket: .*gs:' gs://bucket/x "$DIR/a" -o "cache_dir=$DIR/cache"
 cannot 1 'CAIRNDB_STORAGE_PATH' "$DIR/a" -o "cache_dir=$DIR/cache"
 cannot 1 'cannot mount the bucket' "$DIR/bucket/k" "$DIR/a" -o "cache_dir=$DIR/cache"
 cannot 1 'staging files.*cache_dir' "$DIR/bucket" "$DIR/a" -o "cache_dir=$DIR/bucket/k/cache"
