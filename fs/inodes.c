@@ -137,7 +137,7 @@ static void free_if_unused(struct inodes *inodes, struct node *node)
 	}
 	inodes->count--;
 	content_unref(drop_content(inodes, node));
-	staging_unref(node->staging);
+	staging_forget(node->staging);
 	free(node);
 }
 
@@ -177,7 +177,7 @@ void inodes_free(struct inodes *inodes)
 		for (struct node *node = inodes->by_id[i], *next; node; node = next) {
 			next = node->next_by_id;
 			content_unref(node->content);
-			staging_unref(node->staging);
+			staging_forget(node->staging);
 			free(node);
 		}
 	free(inodes->by_id);
@@ -239,8 +239,10 @@ struct node *inodes_look_up_staging(struct inodes *inodes, enum view view,
 	snprintf(key, sizeof(key), "%llu", (unsigned long long)staging_id(file));
 	pthread_mutex_lock(&inodes->mutex);
 	struct node *node = find_or_add(inodes, NODE_STAGING, view, key, "");
-	if (node && !node->staging)
-		node->staging = staging_ref(file);
+	if (node && !node->staging) {
+		staging_remember(file);
+		node->staging = file;
+	}
 	pthread_mutex_unlock(&inodes->mutex);
 	return node;
 }

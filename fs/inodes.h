@@ -50,7 +50,7 @@ struct node {
 	uint64_t inode; /* st_ino: the same for all versions of a key */
 	enum node_type type;
 	enum view view;
-	struct staging_file *staging; /* NODE_STAGING: counted */
+	struct staging_file *staging; /* NODE_STAGING: remembered, see staging_use */
 	/* the table's own */
 	struct node_facts facts;
 	struct content *content; /* counted, may vanish */
@@ -81,7 +81,7 @@ struct node *inodes_at(struct inodes *inodes, uint64_t id);
 struct node *inodes_look_up(struct inodes *inodes, enum node_type type, enum view view,
 			    const char *key, const char *etag, const struct node_facts *facts);
 
-/* The one node of a staging file, as inodes_look_up; the node counts a reference to `file`. */
+/* The one node of a staging file, as inodes_look_up; the node remembers `file`. */
 struct node *inodes_look_up_staging(struct inodes *inodes, enum view view,
 				    struct staging_file *file);
 

@@ -61,7 +61,9 @@ static int open_node(struct request *request, struct handle *handle, struct fuse
 	case NODE_LISTED:
 		return ESTALE; /* the kernel looks it up, which fetches it */
 	case NODE_STAGING:
-		handle->staging = staging_ref(node->staging);
+		handle->staging = staging_use(node->staging);
+		if (!handle->staging)
+			return ESTALE; /* placed meanwhile: the kernel looks the name up again */
 		file->keep_cache = 1;
 		return file->flags & O_TRUNC ? staging_truncate(node->staging, 0) : 0;
 	case NODE_CONTROL:
@@ -163,9 +165,9 @@ static int create(struct request *request, struct node *directory, const char *n
 	struct handle *handle = error ? NULL : handle_new(request, node, file->flags);
 	if (!error && !handle)
 		error = ENOMEM;
-	if (!error && staging)
-		handle->staging = staging_ref(node->staging);
-	else if (!error)
+	if (!error && staging && !(handle->staging = staging_use(node->staging)))
+		error = ESTALE; /* its name is gone already */
+	else if (!error && !staging)
 		error = view->create(request, target.key, handle);
 	file->direct_io = !staging;
 	target_release(&target);

@@ -170,24 +170,28 @@ static int link_staging(struct request *request, struct node *node, struct node 
 		return EPERM;
 	if (node->view != directory->view)
 		return EOPNOTSUPP;
+	struct staging_file *file = staging_use(node->staging);
+	if (!file)
+		return ENOENT;
 	int error = tree_resolve(request, directory, name, &target);
 	if (error)
-		return error;
+		goto out;
 	if (target.file)
 		error = EEXIST;
 	else if (target.kind == TARGET_STAGING || target.staging_name)
-		error = staging_link(fs->staging, node->staging, directory->view, directory->key,
-				     name);
+		error = staging_link(fs->staging, file, directory->view, directory->key, name);
 	else if (target.kind == TARGET_KEY)
-		error = view_ops(directory->view)->place(request, node->staging, target.key, true);
+		error = view_ops(directory->view)->place(request, file, target.key, true);
 	else
 		error = request_refused(request, directory->view, directory->key, EINVAL,
 					"link to %s: not the name of a key", name);
 	/* A key's name shows the staging file only until it is next used: it is looked up then. */
 	if (!error)
-		tree_entry(request, inodes_look_up_staging(fs->inodes, node->view, node->staging),
+		tree_entry(request, inodes_look_up_staging(fs->inodes, node->view, file),
 			   ret_entry);
 	target_release(&target);
+out:
+	staging_unref(file);
 	return error;
 }
 

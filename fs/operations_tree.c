@@ -78,16 +78,16 @@ static void op_getattr(fuse_req_t fuse, fuse_ino_t ino, struct fuse_file_info *f
 }
 
 /* What a staging file lets be changed: all. */
-static int set_staging(struct node *node, const struct stat *wanted, int set)
+static int set_staging(struct staging_file *file, const struct stat *wanted, int set)
 {
-	struct staging_state state = staging_state(node->staging);
+	struct staging_state state = staging_state(file);
 	if (set & FUSE_SET_ATTR_MODE)
 		state.mode = S_IFREG | (wanted->st_mode & 07777);
 	if (set & FUSE_SET_ATTR_UID)
 		state.uid = wanted->st_uid;
 	if (set & FUSE_SET_ATTR_GID)
 		state.gid = wanted->st_gid;
-	staging_set_state(node->staging, &state);
+	staging_set_state(file, &state);
 	if (set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME)) {
 		struct timespec times[2] = { wanted->st_atim, wanted->st_mtim };
 		if (!(set & FUSE_SET_ATTR_ATIME))
@@ -98,10 +98,18 @@ static int set_staging(struct node *node, const struct stat *wanted, int set)
 			times[1].tv_nsec = UTIME_OMIT;
 		else if (set & FUSE_SET_ATTR_MTIME_NOW)
 			times[1].tv_nsec = UTIME_NOW;
-		if (futimens(staging_fd(node->staging), times) != 0)
+		if (futimens(staging_fd(file), times) != 0)
 			return errno;
 	}
-	return set & FUSE_SET_ATTR_SIZE ? staging_truncate(node->staging, wanted->st_size) : 0;
+	return set & FUSE_SET_ATTR_SIZE ? staging_truncate(file, wanted->st_size) : 0;
+}
+
+static int set_staging_node(struct node *node, const struct stat *wanted, int set)
+{
+	struct staging_file *file = staging_use(node->staging);
+	int error = file ? set_staging(file, wanted, set) : ESTALE;
+	staging_unref(file);
+	return error;
 }
 
 /*
@@ -143,7 +151,7 @@ static void op_setattr(fuse_req_t fuse, fuse_ino_t ino, struct stat *wanted, int
 	struct node *node = operation_node(&request, ino);
 	struct handle *handle = file ? (struct handle *)(uintptr_t)file->fh : NULL;
 	int error = !node			 ? ENOENT
-		    : node->type == NODE_STAGING ? set_staging(node, wanted, set)
+		    : node->type == NODE_STAGING ? set_staging_node(node, wanted, set)
 						 : set_key(&request, node, wanted, set, handle);
 	reply_attributes(&request, node, error);
 }

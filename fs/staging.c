@@ -14,7 +14,8 @@
 
 struct staging_file {
 	struct staging *staging;
-	atomic_uint references;
+	atomic_uint references; /* of the content */
+	atomic_uint memories;   /* of this struct: one for all references, and each inode's */
 	uint64_t id;
 	int fd;
 	pthread_mutex_t mutex; /* guards all below */
@@ -212,7 +213,7 @@ int staging_gather(struct staging *staging, struct staging_file **ret_file)
 		return error;
 	}
 	file->staging = staging;
-	file->references = 1;
+	file->references = file->memories = 1;
 	file->id = ++staging->next_id;
 	pthread_mutex_init(&file->mutex, NULL);
 	*ret_file = file;
@@ -318,8 +319,29 @@ void staging_unref(struct staging_file *file)
 		return;
 	file->staging->used -= (uint64_t)file->size;
 	close(file->fd);
+	staging_forget(file);
+}
+
+void staging_remember(struct staging_file *file)
+{
+	file->memories++;
+}
+
+void staging_forget(struct staging_file *file)
+{
+	if (!file || --file->memories)
+		return;
 	pthread_mutex_destroy(&file->mutex);
 	free(file);
+}
+
+struct staging_file *staging_use(struct staging_file *file)
+{
+	unsigned references = file->references;
+	while (references)
+		if (atomic_compare_exchange_weak(&file->references, &references, references + 1))
+			return file;
+	return NULL;
 }
 
 uint64_t staging_id(const struct staging_file *file)

@@ -72,8 +72,20 @@ void staging_list(struct staging *staging, enum view view, const char *prefix,
 /* True when a name stands in or below the directory `prefix`. */
 bool staging_below(struct staging *staging, enum view view, const char *prefix);
 
+/*
+ * Its content lives as long as it is counted: by its names, by open descriptors, by whoever works on
+ * it. NULL is no file.
+ */
 struct staging_file *staging_ref(struct staging_file *file);
 void staging_unref(struct staging_file *file);
+
+/*
+ * An inode only remembers the file: the kernel keeps it long after the content is gone. staging_use
+ * counts the content again, NULL when it is gone.
+ */
+void staging_remember(struct staging_file *file);
+void staging_forget(struct staging_file *file);
+struct staging_file *staging_use(struct staging_file *file);
 
 /* A number of its own, for inode numbers. */
 uint64_t staging_id(const struct staging_file *file);

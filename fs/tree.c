@@ -102,13 +102,24 @@ static void fill(const struct filesystem *fs, struct stat *stat, mode_t type, ui
 	stat->st_atim = stat->st_ctim = stat->st_mtim;
 }
 
+/* Of a file that was placed, its inode alone is left: until the name is looked up again. */
+static int staging_attributes(struct node *node, struct stat *ret_stat)
+{
+	struct staging_file *file = staging_use(node->staging);
+	int error = file ? staging_stat(file, ret_stat) : 0;
+	if (!file)
+		*ret_stat = (struct stat){ .st_mode = staging_state(node->staging).mode };
+	ret_stat->st_ino = node->inode;
+	staging_unref(file);
+	return error;
+}
+
 int tree_attributes(struct request *request, struct node *node, struct stat *ret_stat,
 		    double *ret_timeout)
 {
 	struct filesystem *fs = request->fs;
 	struct node_facts facts = inodes_facts(fs->inodes, node);
 	*ret_timeout = node->type == NODE_VERSION ? VERSION_TIMEOUT : 0;
-	int error = 0;
 	switch (node->type) {
 	case NODE_ROOT:
 	case NODE_DIRECTORY:
@@ -116,9 +127,7 @@ int tree_attributes(struct request *request, struct node *node, struct stat *ret
 		fill(fs, ret_stat, S_IFDIR, node->inode, 0, fs->mounted);
 		return 0;
 	case NODE_STAGING:
-		error = staging_stat(node->staging, ret_stat);
-		ret_stat->st_ino = node->inode;
-		return error;
+		return staging_attributes(node, ret_stat);
 	case NODE_CONTROL:
 		return control_attributes(request, node, ret_stat);
 	case NODE_LEASE:

@@ -75,6 +75,15 @@ rm "$DIR/a/objects/.big"
 succeed sh -c 'head -c 2000000 /dev/zero >"$1"' sh "$DIR/a/objects/large"
 assert_equal "$(stat -c %s "$DIR/bucket/large")" 2000000 'written once there is room'
 
+# What is placed leaves no open file behind in the daemon, though the kernel remembers its inode.
+for ((i = 0; i < 300; i++)); do
+	echo "$i" >"$DIR/a/claims/.l" && ln "$DIR/a/claims/.l" "$DIR/a/claims/l$i" && rm "$DIR/a/claims/.l" &&
+		echo "$i" >"$DIR/a/docs/.m" && mv "$DIR/a/docs/.m" "$DIR/a/docs/m$i" || fail "place $i"
+done
+opened() { find "/proc/$(daemon_pid a)/fd" | wc -l; }
+poll_until 5 'placed files are closed' eval '[ "$(opened)" -lt 40 ]'
+rm -f "$DIR"/bucket/[lm][0-9]*
+
 # Gone when the mount ends.
 stop_mount a
 assert_equal "$(find "$DIR/cache-a" -type f)" '' 'nothing is left in cache_dir'
