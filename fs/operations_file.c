@@ -25,6 +25,11 @@ static bool reads(int flags)
 	return (flags & O_ACCMODE) != O_WRONLY;
 }
 
+static bool writes(int flags)
+{
+	return (flags & O_ACCMODE) != O_RDONLY;
+}
+
 /* What an open of a version shows: the content of the look-up before it, or fetched now. */
 static int open_version(struct request *request, struct handle *handle)
 {
@@ -73,6 +78,7 @@ static int open_node(struct request *request, struct handle *handle, struct fuse
 			       : control_content(request, node, &handle->content);
 	case NODE_VERSION:
 		error = open_version(request, handle);
+		file->noflush = !writes(handle->flags);
 		break;
 	case NODE_LEASE:
 		break;
@@ -273,7 +279,7 @@ static void op_write(fuse_req_t fuse, fuse_ino_t ino, const char *data, size_t s
 static int flush(struct request *request, struct handle *handle)
 {
 	const struct view_ops *view = view_ops(handle->view);
-	if (!view || handle->node->type == NODE_STAGING || (handle->flags & O_ACCMODE) == O_RDONLY)
+	if (!view || handle->node->type == NODE_STAGING || !writes(handle->flags))
 		return 0;
 	pthread_mutex_lock(&handle->mutex);
 	int error = view->flush(request, handle);

@@ -9,8 +9,11 @@
 #include "leases.h"
 #include "view.h"
 
-/* How long the kernel keeps the attributes of a version, which never change. */
-#define VERSION_TIMEOUT 60.0
+/*
+ * How long the kernel keeps the attributes of a version, which never change, and of a staging file,
+ * which only this kernel changes.
+ */
+#define KEPT_TIMEOUT 60.0
 
 static const struct {
 	const char *name;
@@ -119,7 +122,8 @@ int tree_attributes(struct request *request, struct node *node, struct stat *ret
 {
 	struct filesystem *fs = request->fs;
 	struct node_facts facts = inodes_facts(fs->inodes, node);
-	*ret_timeout = node->type == NODE_VERSION ? VERSION_TIMEOUT : 0;
+	bool keeps = node->type == NODE_VERSION || node->type == NODE_STAGING;
+	*ret_timeout = keeps ? KEPT_TIMEOUT : 0;
 	switch (node->type) {
 	case NODE_ROOT:
 	case NODE_DIRECTORY:
