@@ -108,6 +108,7 @@ static int docs_read(struct request *request, struct handle *handle, size_t size
 /* Commit the text if it is a value. The handle's mutex is held: writers take turns. */
 static int docs_commit(struct request *request, struct handle *handle, bool ended)
 {
+	char name[CAIRN_KEY_MAX + 8];
 	const char *key = handle->node->key;
 	struct cairn_slice value = text_value(&handle->text, ended);
 	if (!value.data)
@@ -126,9 +127,14 @@ static int docs_commit(struct request *request, struct handle *handle, bool ende
 	int error = base_from_reads(request, key, writer, NULL, &base);
 	if (!error)
 		error = commit(request, key, &base, value, &handle->version);
-	/* Whoever replaces blindly goes on so; whoever read knows what stands there now. */
+	/*
+	 * Whoever replaces blindly goes on so; whoever read knows what stands there now, or has to
+	 * read again: what it tries next may be the same old edit.
+	 */
 	if (!error && base.read)
 		record(request, key, writer, handle->version.etag);
+	else if (error == EBUSY && base.read)
+		reads_refuse(request->fs->reads, reads_key(key, name), writer);
 	/* A refused text is dropped: what fails at the write must not come again at the close. */
 	handle->dirty = false;
 	handle->refused = error == EBUSY;

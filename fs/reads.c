@@ -56,7 +56,7 @@ struct choice {
 	unsigned count; /* the reads that make the base: equally near, of one version or tangled */
 	struct reader *base[READS_PER_KEY];
 	uint64_t spent;		/* when the newest used read was used that hides what is farther */
-	bool refused;		/* that one was refused */
+	struct reader *hiding;	/* that one */
 	unsigned awaited_count; /* living readers, nearer than the base, that may be about to end */
 	struct reader *awaited_readers[AWAIT_READERS];
 	struct process awaited[AWAIT_READERS]; /* their kin.below */
@@ -316,7 +316,7 @@ static void choose(const struct key *key, const struct lineage *writer, struct c
 				ret->base[ret->count++] = reader;
 			} else if (reader->used > ret->spent) {
 				ret->spent = reader->used;
-				ret->refused = reader->refused;
+				ret->hiding = reader;
 			}
 		}
 		if (ret->count)
@@ -327,7 +327,7 @@ static void choose(const struct key *key, const struct lineage *writer, struct c
 static enum reads_base judge(const struct choice *choice, char ret_version[READS_VERSION_SIZE])
 {
 	if (choice->count == 0)
-		return choice->refused ? READS_REFUSED : READS_NONE;
+		return choice->hiding && choice->hiding->refused ? READS_REFUSED : READS_NONE;
 	for (unsigned i = 1; i < choice->count; i++)
 		if (strcmp(choice->base[i]->version, choice->base[0]->version) != 0)
 			return READS_TANGLED;
@@ -407,6 +407,8 @@ void reads_refuse(struct reads *reads, const char *name, const struct lineage *a
 	struct key *key = find_key(reads, name);
 	choose(key, asker, &choice);
 	use_up(reads, key, &choice, true);
+	if (!choice.count && choice.hiding)
+		choice.hiding->refused = true;
 	pthread_mutex_unlock(&reads->mutex);
 }
 

@@ -55,8 +55,8 @@ bool reads_peek(struct reads *reads, const char *key, const struct lineage *aske
 		char ret_version[READS_VERSION_SIZE]);
 
 /*
- * What `asker` would have as its base is used up by something that was refused: until it or its
- * kin reads again, its base is READS_REFUSED.
+ * What `asker` has, or just had, as its base is used up by something that was refused: until it or
+ * its kin reads again, its base is READS_REFUSED.
  */
 void reads_refuse(struct reads *reads, const char *key, const struct lineage *asker);
 

@@ -130,6 +130,17 @@ END
 expect_log a 'docs/p: it is not the version that was read before.*busy'
 expect_log a 'docs/p: what this descriptor wrote was refused.*busy'
 allow_log a 'docs/p: what this descriptor wrote was refused.*busy'
+# A retry in place without reading again is refused, however often.
+base again
+succeed bash -c '
+	x=$(cat "$1/again")
+	"$2" --store "$3" doc update again -- jq -c ".n += 10" >/dev/null || exit 9
+	for i in 1 2 3; do ! echo "$x" 2>/dev/null >"$1/again" || exit $i; done
+	x=$(jq -c ".n += 1" "$1/again") && echo "$x" >"$1/again"' bash "$A" "$CAIRN" "$DIR/bucket"
+assert_equal "$(n again)" 12 'in place, after reading again'
+expect_log a 'docs/again: it is not the version that was read before.*busy'
+expect_log a 'docs/again: it was refused before, and has not been read since.*busy'
+allow_log a 'docs/again: it was refused before'
 expect_errno EINVAL 'os.truncate(sys.argv[1], 0)' "$A/p"
 expect_log a 'docs/p: cutting a document'
 succeed bash -c ': >"$1/p"' bash "$A"
