@@ -180,7 +180,7 @@ static void test_http_bounds_bodies(void **state)
 static void test_http_bounds_heads(void **state)
 {
 	struct world *world = *state;
-	struct cairn_buffer answer;
+	static struct cairn_buffer answer; /* still being sent when the client has seen enough */
 	cairn_buffer_init(&answer, 1 << 20);
 	assert_int_equal(cairn_buffer_printf(&answer, "!HTTP/1.1 200 OK\r\n"), 0);
 	for (int i = 0; i < 1000; i++)
@@ -191,7 +191,6 @@ static void test_http_bounds_heads(void **state)
 
 	expect_text(world, perform(world, get_of(world)), CAIRN_TIMEOUT, "too long");
 	scripted_server_say(world->server, NULL, 0);
-	cairn_buffer_release(&answer);
 }
 
 static void test_http_follows_nothing(void **state)
