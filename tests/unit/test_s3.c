@@ -331,7 +331,7 @@ static void test_s3_listings_that_are_wrong(void **state)
 static void test_s3_listing_nests_too_deep(void **state)
 {
 	struct world *world = *state;
-	struct cairn_buffer answer;
+	static struct cairn_buffer answer; /* still being sent when the client has seen enough */
 	struct cairn_listing listing;
 	cairn_listing_init(&listing);
 	cairn_buffer_init(&answer, 4 << 20);
@@ -345,7 +345,6 @@ static void test_s3_listing_nests_too_deep(void **state)
 
 	assert_non_null(strstr(world->call.error.text, "too deep"));
 	scripted_server_say(world->server, NULL, 0);
-	cairn_buffer_release(&answer);
 }
 
 static void test_s3_learns_the_region(void **state)
