@@ -71,22 +71,35 @@ static int objects_open(struct request *request, struct handle *handle, struct f
 	return error;
 }
 
-/* The object stands, empty, once the create returns; its content follows at the close. */
+/*
+ * O_EXCL wins the key at once, with an empty object, as a claim does. Otherwise nobody sees the
+ * object before it is whole, at the close.
+ */
 static int objects_create(struct request *request, const char *key, struct handle *handle)
 {
-	int error = 0;
+	struct cairn_store *store = request->fs->store;
+	int error = 0, status;
 	if (!key_allowed(request, key, &error))
 		return error;
-	const struct cairn_put_options options = { .if_absent = true };
-	int status = cairn_store_put(request->fs->store, &request->call, key,
-				     (struct cairn_slice){ .data = "" }, &options,
-				     &handle->version);
-	if (status == CAIRN_EXISTS && (handle->flags & O_EXCL))
-		return EEXIST;
-	if (status && status != CAIRN_EXISTS)
+	if (handle->flags & O_EXCL) {
+		const struct cairn_put_options options = { .if_absent = true };
+		status = cairn_store_put(store, &request->call, key,
+					 (struct cairn_slice){ .data = "" }, &options,
+					 &handle->version);
+	} else {
+		/* A key that the store cannot hold is refused now, not at the close. */
+		const struct cairn_get_options options = { .no_data = true };
+		struct cairn_object object;
+		cairn_object_init(&object);
+		status = cairn_store_get(store, &request->call, key, &options, &object);
+		cairn_object_release(&object);
+		if (status == CAIRN_NOT_FOUND)
+			status = CAIRN_OK;
+	}
+	if (status)
 		return request_failed(request, key, status, 0);
 	handle->started = true;
-	handle->dirty = status == CAIRN_EXISTS && (handle->flags & O_TRUNC);
+	handle->dirty = !(handle->flags & O_EXCL);
 	return staging_gather(request->fs->staging, &handle->staging);
 }
 

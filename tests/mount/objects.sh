@@ -56,6 +56,24 @@ assert_equal "$(cat "$B/dd")" 01 'truncate by name'
 touch "$A/touched"
 assert_equal "$(stat -c %s "$A/touched")" 0 'touch makes an empty object'
 
+# Nobody sees a new object before it is whole; O_EXCL wins it at once.
+python3 - "$A" "$B" <<'END' || fail 'a new object is seen when it is whole'
+import os, sys
+a, b = sys.argv[1:]
+file = open(a + "/whole", "w")
+file.write("half")
+file.flush()
+assert not os.path.exists(b + "/whole")
+file.write(" and half")
+file.close()
+assert open(b + "/whole").read() == "half and half"
+file = open(a + "/won", "x")
+assert os.path.getsize(b + "/won") == 0
+file.write("content")
+file.close()
+assert open(b + "/won").read() == "content"
+END
+
 # A reader keeps its version; a large one that is gone says so.
 printf old >"$A/small"
 exec 5<"$A/small"
