@@ -15,6 +15,9 @@
 /* New ones are looked for so long before the old ones end. */
 #define EXPIRY_MARGIN ((int64_t)5 * 60 * 1000 * 1000)
 
+/* While another thread looks for them. */
+#define LOOKING_POLL ((int64_t)10 * 1000)
+
 const char *cairn_environment(const char *name)
 {
 	const char *value = getenv(name);
@@ -226,16 +229,10 @@ static void replace(struct cairn_credential_source *source, struct cairn_credent
 /* Wait for our turn to look, for as long as the call may take. */
 static int lock_looking(struct cairn_credential_source *source, struct cairn_call *call)
 {
-	if (!call->deadline)
-		return pthread_mutex_lock(&source->looking) ? CAIRN_IO : CAIRN_OK;
-	/* By the system's clock: the thread sanitizer does not know pthread_mutex_clocklock. */
-	int64_t end = cairn_clock_real() + call->deadline - cairn_clock();
-	const struct timespec until = { .tv_sec = (time_t)(end / 1000000),
-					.tv_nsec = (long)(end % 1000000) * 1000 };
-	if (pthread_mutex_timedlock(&source->looking, &until))
-		return cairn_error_set(&call->error, CAIRN_TIMEOUT,
-				       "credentials: none within the deadline");
-	return CAIRN_OK;
+	int status = CAIRN_OK;
+	while (!status && pthread_mutex_trylock(&source->looking))
+		status = cairn_call_sleep(call, cairn_clock() + LOOKING_POLL);
+	return status;
 }
 
 int cairn_credentials_get(struct cairn_credential_source *source, struct cairn_call *call,
