@@ -9,7 +9,7 @@
 set -eu
 
 build="gcc g++ libc6-dev cmake ninja-build pkg-config fuse3 libfuse3-dev libjansson-dev libssl-dev
-	libcurl4-openssl-dev libexpat1-dev libcmocka-dev"
+	libcurl4-openssl-dev libexpat1-dev libmsgpack-dev libcmocka-dev"
 demo="jq attr util-linux"
 test="jq attr python3 perl make vim nano tmux moreutils sudo rsync procps psmisc
 	busybox dash util-linux mandoc"

@@ -176,41 +176,87 @@ static int write_float(struct decimal *decimal, struct cairn_buffer *out)
 	return write_decimal(decimal, out);
 }
 
-int cairn_json_write_number(const char **at, const char *end, struct cairn_buffer *out)
+/*
+ * Take in the number at `start`. Returns its end, or NULL where it goes wrong (at *ret_wrong);
+ * ret_real: it is no integer.
+ */
+static const char *read_number(const char *start, const char *end, struct decimal *decimal,
+			       bool *ret_real, const char **ret_wrong)
 {
-	const char *start = *at;
-	struct decimal decimal;
-	decimal.negative = *start == '-';
-	decimal.cut = false;
-	decimal.point = 0;
-	decimal.count = 0;
-	const char *integer = start + decimal.negative;
-	const char *text = integer;
-	bool real = false;
+	decimal->negative = *start == '-';
+	decimal->cut = false;
+	decimal->point = 0;
+	decimal->count = 0;
+	*ret_real = false;
+	const char *text = start + decimal->negative;
 	if (!is_digit(text, end))
 		goto wrong;
-	text = *text == '0' ? text + 1 : read_digits(text, end, false, &decimal);
+	text = *text == '0' ? text + 1 : read_digits(text, end, false, decimal);
 	if (text < end && *text == '.') {
-		real = true;
+		*ret_real = true;
 		if (!is_digit(++text, end))
 			goto wrong;
-		text = read_digits(text, end, true, &decimal);
+		text = read_digits(text, end, true, decimal);
 	}
 	if (text < end && (*text == 'e' || *text == 'E')) {
-		real = true;
-		const char *behind = read_exponent(text + 1, end, &decimal);
+		*ret_real = true;
+		const char *behind = read_exponent(text + 1, end, decimal);
 		if (!behind)
 			goto wrong;
 		text = behind;
 	}
-	*at = text;
+	return text;
+wrong:
+	*ret_wrong = text;
+	return NULL;
+}
+
+int cairn_json_write_number(const char **at, const char *end, struct cairn_buffer *out)
+{
+	const char *start = *at;
+	struct decimal decimal;
+	bool real;
+	const char *behind = read_number(start, end, &decimal, &real, at);
+	if (!behind)
+		return CAIRN_INVALID;
+	*at = behind;
 	if (real)
 		return write_float(&decimal, out);
 	/* An integer of any size stays digit for digit; there is only one zero. */
-	if (text - integer == 1 && *integer == '0')
-		start = integer;
-	return cairn_buffer_append(out, start, (size_t)(text - start));
-wrong:
-	*at = text;
-	return CAIRN_INVALID;
+	if (behind - start == 2 && start[0] == '-' && start[1] == '0')
+		start++;
+	return cairn_buffer_append(out, start, (size_t)(behind - start));
+}
+
+int cairn_json_write_double(double value, struct cairn_buffer *out)
+{
+	struct decimal decimal;
+	decimal.negative = signbit(value);
+	decimal.count = 0;
+	if (isnan(value))
+		return write_special(false, "NaN", out);
+	if (isinf(value))
+		return write_special(decimal.negative, "Infinity", out);
+	if (value == 0)
+		return write_special(decimal.negative, "0.0", out);
+	shorten(fabs(value), &decimal);
+	return write_decimal(&decimal, out);
+}
+
+double cairn_json_real(struct cairn_slice value)
+{
+	struct decimal decimal;
+	bool real;
+	const char *wrong;
+	bool negative = value.data[0] == '-';
+	if (cairn_json_kind(value) == 'N')
+		return value.data[0] == 'N' ? (double)NAN
+					    : (negative ? -(double)INFINITY : (double)INFINITY);
+	if (!read_number(value.data, value.data + value.size, &decimal, &real, &wrong))
+		return (double)NAN;
+	if (decimal.cut)
+		decimal.digits[decimal.count++] = '1';
+	strip_zeros(&decimal);
+	double size = decimal.count ? decimal_value(&decimal) : 0.0;
+	return negative ? -size : size;
 }

@@ -32,4 +32,20 @@ int cairn_json_write_char(int32_t code, struct cairn_buffer *out);
  */
 int cairn_json_write_number(const char **at, const char *end, struct cairn_buffer *out);
 
+/* Append `value` as canonical text has it, also NaN and infinities. As cairn_buffer_append. */
+int cairn_json_write_double(double value, struct cairn_buffer *out);
+
+/* What the number, NaN or infinity `value`, in a text known to be JSON, is as a double. */
+double cairn_json_real(struct cairn_slice value);
+
+/* Behind the string that begins at `at`, in a text that is known to be JSON. */
+const char *cairn_json_skip_string(const char *at);
+
+/*
+ * The members of an object known to be JSON, one by one: `rest` is the object at first, then what
+ * is left of it. Returns false behind the last. Names are with their quotes.
+ */
+bool cairn_json_next_member(struct cairn_slice *rest, struct cairn_slice *ret_name,
+			    struct cairn_slice *ret_value);
+
 #endif

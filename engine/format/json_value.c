@@ -29,8 +29,7 @@ static const char *skip_space(const char *at, const char *end)
 	return at;
 }
 
-/* Behind the string that begins at `at`, in a text that is known to be JSON. */
-static const char *skip_string(const char *at)
+const char *cairn_json_skip_string(const char *at)
 {
 	for (at++; *at != '"'; at++)
 		if (*at == '\\')
@@ -43,7 +42,7 @@ static const char *skip_value(const char *at)
 {
 	for (size_t depth = 0;; at++) {
 		if (*at == '"')
-			at = skip_string(at) - 1;
+			at = cairn_json_skip_string(at) - 1;
 		else if (*at == '{' || *at == '[')
 			depth++;
 		else if (depth == 0 && (*at == ',' || *at == '}'))
@@ -51,6 +50,26 @@ static const char *skip_value(const char *at)
 		else if (*at == '}' || *at == ']')
 			depth--;
 	}
+}
+
+bool cairn_json_next_member(struct cairn_slice *rest, struct cairn_slice *ret_name,
+			    struct cairn_slice *ret_value)
+{
+	const char *end = rest->data + rest->size;
+	/* At the opening brace, or at the comma or brace behind a member. */
+	const char *at = skip_space(rest->data, end);
+	at = at < end ? skip_space(at + 1, end) : end;
+	if (at == end || *at != '"')
+		return false;
+	const char *behind = cairn_json_skip_string(at);
+	*ret_name = (struct cairn_slice){ .data = at, .size = (size_t)(behind - at) };
+	const char *value = skip_space(skip_space(behind, end) + 1, end);
+	at = skip_value(value);
+	*rest = (struct cairn_slice){ .data = at, .size = (size_t)(end - at) };
+	while (cairn_json_space(at[-1]))
+		at--;
+	*ret_value = (struct cairn_slice){ .data = value, .size = (size_t)(at - value) };
+	return true;
 }
 
 int cairn_json_member(struct cairn_slice object, const char *name, struct cairn_slice *ret_value)
@@ -64,22 +83,16 @@ int cairn_json_member(struct cairn_slice object, const char *name, struct cairn_
 	    cairn_json_scan_feed(&scan, at, (size_t)(end - at), &size) != CAIRN_JSON_COMPLETE ||
 	    skip_space(at + size, end) != end)
 		return CAIRN_INVALID;
-	end = at + size;
-	bool found = false;
-	for (at = skip_space(at + 1, end); at < end && *at == '"'; at = skip_space(at + 1, end)) {
-		const char *behind = skip_string(at);
-		bool wanted = name_equal(at + 1, behind - 1, name);
-		const char *value = skip_space(skip_space(behind, end) + 1, end);
-		at = skip_value(value);
-		if (!wanted)
+	struct cairn_slice rest = { .data = at, .size = size };
+	struct cairn_slice found, value;
+	bool any = false;
+	while (cairn_json_next_member(&rest, &found, &value)) {
+		if (!name_equal(found.data + 1, found.data + found.size - 1, name))
 			continue;
-		const char *last = at;
-		while (cairn_json_space(last[-1]))
-			last--;
-		*ret_value = (struct cairn_slice){ .data = value, .size = (size_t)(last - value) };
-		found = true;
+		*ret_value = value;
+		any = true;
 	}
-	return found ? CAIRN_OK : CAIRN_NOT_FOUND;
+	return any ? CAIRN_OK : CAIRN_NOT_FOUND;
 }
 
 char cairn_json_kind(struct cairn_slice value)

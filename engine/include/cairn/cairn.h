@@ -5,6 +5,7 @@
 /* All of libcairn: the engine of cairnfs, a client of CairnDB buckets. */
 #include <cairn/buffer.h>
 #include <cairn/claim.h>
+#include <cairn/commit.h>
 #include <cairn/doc.h>
 #include <cairn/error.h>
 #include <cairn/json.h>
