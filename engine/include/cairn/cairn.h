@@ -11,6 +11,7 @@
 #include <cairn/json.h>
 #include <cairn/key.h>
 #include <cairn/lease.h>
+#include <cairn/log.h>
 #include <cairn/objects.h>
 #include <cairn/store.h>
 #include <cairn/timestamp.h>
